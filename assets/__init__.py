@@ -1,0 +1,1 @@
+"""What is built: one room per source, and what they share."""

@@ -1,0 +1,1 @@
+"""GPU MODE KernelBot: the dataset of its competition platform."""

@@ -1,0 +1,57 @@
+"""KernelBot's assets: raw files, typed rows, and the tables of the contract."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import dagster as dg
+
+from assets.kernelbot.build import PATTERNS, TABLE_NAMES, build_tables, read_files
+from assets.kernelbot.documents import SOURCE
+from assets.tables import step, table_results, table_specs
+
+GROUP = "kernelbot"
+RAW = dg.AssetKey([GROUP, "raw_files"])
+ROWS = dg.AssetKey([GROUP, "rows"])
+
+
+@dg.asset(key=RAW, group_name=GROUP, kinds={"parquet"}, required_resource_keys={"warehouse", "request"})
+def raw_files(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+    """The dataset's files, byte for byte, in the raw store."""
+    warehouse, request = context.resources.warehouse, context.resources.request
+    with step("kernelbot/raw_files") as counts:
+        collection = request.collect(warehouse, SOURCE, "kernelbot", PATTERNS)
+        counts["files"] = len(collection.files) if collection else 0
+    warehouse.state.write("kernelbot/raw_files", collection.as_record() if collection else None)
+    files = collection.files if collection else ()
+    return dg.MaterializeResult(
+        metadata={"files": len(files), "bytes": sum(file.size_bytes for file in files)},
+    )
+
+
+@dg.asset(key=ROWS, deps=[RAW], group_name=GROUP, kinds={"arrow"}, required_resource_keys={"warehouse"})
+def rows(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+    """Typed rows of every file, whatever types the export has chosen."""
+    warehouse = context.resources.warehouse
+    collection = warehouse.collection("kernelbot/raw_files")
+    with step("kernelbot/rows") as counts:
+        if collection:
+            collection = read_files(warehouse.parts, collection, warehouse.raw.last_good(SOURCE))
+        counts["stale"] = len(collection.stale) if collection else 0
+    warehouse.state.write("kernelbot/rows", collection.as_record() if collection else None)
+    stale = collection.stale if collection else ()
+    return dg.MaterializeResult(metadata={"stale": len(stale), "why": "\n".join(stale)})
+
+
+@dg.multi_asset(
+    name="kernelbot_tables",
+    specs=table_specs(GROUP, TABLE_NAMES, [ROWS], {"duckdb", "parquet"}),
+    required_resource_keys={"warehouse"},
+)
+def tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
+    """Runs, cases, submissions and their documents, with exact identities."""
+    warehouse = context.resources.warehouse
+    collection = warehouse.collection("kernelbot/rows")
+    with step("kernelbot/tables"):
+        files = build_tables(warehouse.parts, collection, warehouse.home.temporary) if collection else {}
+    warehouse.state.write("kernelbot/tables", files)
+    yield from table_results(GROUP, TABLE_NAMES, warehouse.parts.root, files)

@@ -1,0 +1,230 @@
+"""From KernelBot's raw files to parts of its tables: each file is read once, and only what changed is made anew."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from assets.kernelbot.boards import KNOWN_SOURCES, SmallFile, read_boards, read_known_sources
+from assets.kernelbot.documents import SOURCE
+from assets.kernelbot.facts import facts_revision, load_boards
+from assets.kernelbot.normalise import VERSION, BoardListing, FileRows, Normaliser
+from assets.kernelbot.read import PARSER, ROWS, SubmissionsFile, raw_json
+from warehouse.contracts import SCHEMA_VERSION, TABLES
+from warehouse.database import connect
+from warehouse.errors import UnreadableError
+from warehouse.parts import Part, PartStore, part_key
+from warehouse.raw import Collection, RawFile
+
+PATTERNS = ("*.parquet",)
+TERMS: dict[str, Any] = {
+    "source": SOURCE,
+    "name": "GPU MODE KernelBot",
+    "url": "https://huggingface.co/datasets/GPUMODE/kernelbot-data",
+    "license": "June 9 Researcher Reciprocity License v1.0",
+    "attribution": "GPU Mode and the KernelBot dataset",
+    "terms": "May be republished with notice and attribution; training an AI system on it obliges to reciprocity.",
+    "redistributable": True,
+    "freshness_days": 7,
+}
+# The tables of the contract that this source has rows of.
+TABLE_NAMES = (
+    "problems", "cases", "authors", "submissions", "implementations", "protocols", "environments", "runs", "scores",
+    "artifacts", "source_files", "rejects", "drift",
+)  # fmt: skip
+
+
+def read_files(store: PartStore, collection: Collection, last_good: Collection | None) -> Collection:
+    """Read every file into typed rows; a file that cannot be read gives way to its last good content.
+
+    Raises:
+        UnreadableError: for a file that cannot be read and was never good, and where there is no file at all.
+    """
+    earlier = {file.locator: file for file in last_good.files} if last_good else {}
+    if not any(file.locator != "source_digests.parquet" for file in collection.files):
+        if last_good is None:
+            raise UnreadableError(f"{SOURCE}: there is no Parquet file to read; fetch the dataset's files")
+        return replace(last_good, stale=(f"{SOURCE}: there is no Parquet file to read",))
+    used: list[RawFile] = []
+    stale = list(collection.stale)
+    for file in collection.files:
+        try:
+            _read_file(store, file)
+            used.append(file)
+        except UnreadableError as error:
+            if file.locator not in earlier:
+                raise
+            stale.append(f"{error}; its content of {earlier[file.locator].fetched_at:%Y-%m-%d %H:%M} is used instead")
+            used.append(earlier[file.locator])
+    return Collection(collection.source, tuple(used), tuple(stale))
+
+
+def build_tables(store: PartStore, collection: Collection, temporary: Path) -> dict[str, list[str]]:
+    """Parts of every table of the source: for each table name, its Parquet files relative to the store.
+
+    A collection whose tables were made before costs one look.
+    """
+    key = part_key(collection.inputs(), PARSER, VERSION, facts_revision(), SCHEMA_VERSION)
+    stage = f"{SOURCE}/tables"
+    part = store.find(stage, key)
+    if part is None:
+        with store.making(stage, key, facts := {}) as writer:
+            tables = _make_tables(store, collection, temporary)
+            files: dict[str, list[str]] = {}
+            for name, table in tables["shared"].items():
+                writer.write(name, table, table.schema)
+                files.setdefault(name, []).append(f"{stage}/{key}/{name}.parquet")
+            for file_part in tables["parts"]:
+                for name in file_part.facts["rows"]:
+                    path = file_part.path(name).relative_to(store.root).as_posix()
+                    files.setdefault(name.partition("-")[0], []).append(path)
+            facts["files"] = files
+        part = Part(store.root / stage / key)
+    return dict(part.facts["files"])
+
+
+def _read_file(store: PartStore, file: RawFile) -> Part:
+    key = part_key(file.content_digest, PARSER)
+    stage = f"{SOURCE}/rows"
+    if part := store.find(stage, key):
+        return part
+    reader = SubmissionsFile(file)
+    facts: dict[str, Any] = {"family": reader.family, "rows_read": reader.rows_read}
+    with store.making(stage, key, facts) as writer:
+        if reader.family in ("per_case", "aggregate", "unknown"):
+            writer.write("rows", reader.rows(), ROWS)
+        facts["rejects"] = reader.rejects
+        facts["drift"] = [[*entry, count] for entry, count in sorted(reader.drift.items())]
+    return Part(store.root / stage / key)
+
+
+def _make_tables(store: PartStore, collection: Collection, temporary: Path) -> dict[str, Any]:
+    read = {file.locator: (file, _read_file(store, file)) for file in collection.files}
+    listings: list[BoardListing] = []
+    known_sources = KNOWN_SOURCES.empty_table()
+    accounts: dict[str, SmallFile] = {}
+    rows: list[FileRows] = []
+    for locator, (file, part) in read.items():
+        family = part.facts["family"]
+        if family == "boards":
+            listings, accounts[locator] = read_boards(SubmissionsFile(file))
+        elif family == "sources":
+            known_sources, accounts[locator] = read_known_sources(SubmissionsFile(file))
+        elif family in ("per_case", "aggregate"):
+            rows.append(FileRows(locator, file.content_digest, family, part.path("rows")))
+    with connect(temporary=temporary) as connection:
+        normaliser = Normaliser(connection, rows, listings, load_boards(), known_sources)
+        parts = [_file_part(store, normaliser, file) for file in normaliser.files]
+        shared = normaliser.shared_tables()
+        rejects, drift = _left_over(normaliser, read, accounts)
+        counts = normaliser.counts()
+    shared["artifacts"] = _artifacts(known_sources)
+    shared["rejects"] = pa.Table.from_pylist(rejects, schema=TABLES["rejects"].arrow_schema())
+    shared["drift"] = pa.Table.from_pylist(drift, schema=TABLES["drift"].arrow_schema())
+    shared["source_files"] = _source_files(read, accounts, counts, rejects)
+    return {"shared": shared, "parts": parts}
+
+
+def _file_part(store: PartStore, normaliser: Normaliser, file: FileRows) -> Part:
+    key = part_key(
+        file.locator,
+        file.content_digest,
+        normaliser.fingerprint(file),
+        PARSER,
+        VERSION,
+        facts_revision(),
+        SCHEMA_VERSION,
+    )
+    stage = f"{SOURCE}/files"
+    if part := store.find(stage, key):
+        return part
+    with store.making(stage, key, {"locator": file.locator}) as writer:
+        for number, (name, schema, batches) in enumerate(normaliser.tables(file)):
+            writer.write(f"{name}-{number}", batches, schema)
+    return Part(store.root / stage / key)
+
+
+def _left_over(
+    normaliser: Normaliser, read: dict[str, tuple[RawFile, Part]], accounts: dict[str, SmallFile]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Rows that no table holds, and surprises in form, of all files."""
+    rejects: list[dict[str, Any]] = []
+    drift: dict[tuple[str, str, str, str], dict[str, Any]] = {}
+
+    def note(file: RawFile, field: str, kind: str, detail: str) -> None:
+        row = {"source": SOURCE, "locator": file.locator, "field": field, "kind": kind, "detail": detail}
+        drift[file.locator, field, kind, detail] = {**row, "first_seen_at": file.fetched_at}
+
+    for locator, (file, part) in read.items():
+        origin = {"content_digest": file.content_digest, "locator": locator}
+        rejects += [{**origin, **row} for row in part.facts["rejects"]]
+        for field, kind, detail, count in part.facts["drift"]:
+            note(file, field, kind, detail if count == 1 or not detail else f"{detail} ({count} rows)")
+        if locator in accounts:
+            rejects += [{**origin, **row} for row in accounts[locator].rejects]
+            for conflict in accounts[locator].conflicts:
+                note(file, "row", "conflict", conflict)
+    for file_rows in normaliser.files:
+        origin = {"content_digest": file_rows.content_digest, "locator": file_rows.locator}
+        for row in normaliser.boardless(file_rows):
+            item = str(row.pop("item"))
+            detail = "neither problem_name nor leaderboard_id says which board the row is of"
+            raw = raw_json({name: _plain(value) for name, value in row.items()})
+            rejects.append({**origin, "item": item, "reason": "NO_BOARD", "detail": detail, "raw": raw})
+    for entry in normaliser.drift():
+        note(read[entry["locator"]][0], entry["field"], entry["kind"], entry["detail"])
+    return rejects, list(drift.values())
+
+
+def _source_files(
+    read: dict[str, tuple[RawFile, Part]],
+    accounts: dict[str, SmallFile],
+    counts: dict[str, tuple[int, int]],
+    rejects: Iterable[dict[str, Any]],
+) -> pa.Table:
+    rejected: dict[str, int] = {}
+    for row in rejects:
+        rejected[row["locator"]] = rejected.get(row["locator"], 0) + 1
+    rows = []
+    for locator, (file, part) in read.items():
+        account = accounts.get(locator)
+        kept, duplicate = (account.kept, account.duplicate) if account else counts.get(locator, (0, 0))
+        rows.append(
+            {
+                "content_digest": file.content_digest,
+                "locator": locator,
+                "source": SOURCE,
+                "revision": file.revision,
+                "verified": True,
+                "media_type": "application/vnd.apache.parquet",
+                "size_bytes": file.size_bytes,
+                "fetched_at": file.fetched_at,
+                "parser": PARSER,
+                "rows_read": part.facts["rows_read"],
+                "rows_kept": kept,
+                "rows_duplicate": duplicate,
+                "rows_rejected": rejected.get(locator, 0),
+            }
+        )
+    return pa.Table.from_pylist(rows, schema=TABLES["source_files"].arrow_schema())
+
+
+def _artifacts(known_sources: pa.Table) -> pa.Table:
+    """One row a source text, known by digest and size alone."""
+    sizes = dict(
+        zip(known_sources["source_digest"].to_pylist(), known_sources["source_bytes"].to_pylist(), strict=True)
+    )
+    rows = [
+        {"source_digest": digest, "size_bytes": size, "license": "unknown", "text_stored": False}
+        for digest, size in sorted(sizes.items())
+    ]
+    return pa.Table.from_pylist(rows, schema=TABLES["artifacts"].arrow_schema())
+
+
+def _plain(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime) else value

@@ -1,0 +1,71 @@
+"""Parts of the tables that rank: made of the runs of all sources, and only anew when one of those changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import duckdb
+
+from assets.ranks import movements, rank, standings
+from warehouse.contracts import SCHEMA_VERSION, SCORES, TABLES
+from warehouse.database import connect
+from warehouse.parts import PartStore, part_key
+from warehouse.snapshots import Snapshot
+
+VERSION = "ranking/1"
+TABLE_NAMES = ("ranks", "cohorts", "records", "standings")
+
+
+def build_ranks(
+    store: PartStore, parts: Mapping[str, Sequence[str]], policy: str, temporary: Path
+) -> dict[str, list[str]]:
+    """Ranks, cohorts, records and standings of all runs; for each table its Parquet files relative to the store.
+
+    Args:
+        store: where parts are kept.
+        parts: files of `runs`, `submissions` and `scores`, relative to the store.
+        policy: the ranking policy.
+        temporary: folder to spill into.
+    """
+    key = part_key(sorted(parts["runs"]), sorted(parts["submissions"]), policy, VERSION, SCHEMA_VERSION)
+    if store.find("ranks", key) is None:
+        with store.making("ranks", key, {"policy": policy}) as writer, connect(temporary=temporary) as connection:
+            for name in ("runs", "submissions"):
+                open_parts(connection, name, store.root, parts[name])
+            open_parts(connection, "results", store.root, parts["scores"], schema="scores")
+            for name, table in {**rank(connection, policy), "standings": standings(connection)}.items():
+                writer.write(name, table, TABLES[name].arrow_schema())
+    return {name: [f"ranks/{key}/{name}.parquet"] for name in TABLE_NAMES}
+
+
+def build_movements(
+    store: PartStore, parts: Mapping[str, Sequence[str]], previous: Snapshot | None, policy: str, temporary: Path
+) -> list[str]:
+    """Movements since a snapshot, as files relative to the store; none where there is no snapshot before."""
+    if previous is None:
+        return []
+    key = part_key(sorted(parts["runs"]), sorted(parts["ranks"]), previous.snapshot_id, policy, VERSION, SCHEMA_VERSION)
+    if store.find("movements", key) is None:
+        with (
+            store.making("movements", key, {"policy": policy}) as writer,
+            connect(temporary=temporary) as connection,
+        ):
+            for name in ("runs", "ranks", "cohorts"):
+                open_parts(connection, name, store.root, parts[name])
+            for name in ("runs", "ranks"):
+                connection.read_parquet([str(path) for path in previous.parquet(name)]).create_view(f"previous_{name}")
+            table = movements(connection, previous.snapshot_id, policy)
+            writer.write("movements", table, TABLES["movements"].arrow_schema())
+    return [f"movements/{key}/movements.parquet"]
+
+
+def open_parts(
+    connection: duckdb.DuckDBPyConnection, relation: str, root: Path, files: Sequence[str], schema: str | None = None
+) -> None:
+    """Make a relation of the rows of some files of a store; without files it has none."""
+    if files:
+        connection.read_parquet([str(root / file) for file in files]).create_view(relation, replace=True)
+    else:
+        table = SCORES if schema == "scores" else TABLES[relation]
+        connection.register(relation, table.empty())

@@ -1,0 +1,89 @@
+"""Who stands where: ranks, cohorts and records under a policy, standings as the platforms show them, and movements.
+
+The rules are the statements below `sql/`. The relations that they read (`runs`, `submissions` and so on) are those of
+the connection, as tables or as views over files; it must have no unfinished result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import duckdb
+import pyarrow as pa
+
+from warehouse.contracts import RANKING_POLICY, TABLES
+from warehouse.statements import statement
+
+
+class UnknownPolicyError(ValueError):
+    """No ranking policy of that name is registered."""
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One version of the ranking rules. Once published it stays as it is: another rule is another policy.
+
+    Args:
+        name: the policy's name in `ranks.policy` and `snapshot.ranking_policy`.
+        folder: folder of `sql/`, or an absolute one, with the statements `ranks`, `cohorts` and `records`; each is one
+            select over `runs` and `submissions` with the columns of its table, and `ranks` takes `$policy`.
+    """
+
+    name: str
+    folder: str
+
+
+POLICIES: dict[str, Policy] = {policy.name: policy for policy in [Policy(RANKING_POLICY, "ranking_v1")]}
+
+
+def rank(connection: duckdb.DuckDBPyConnection, policy_name: str = RANKING_POLICY) -> dict[str, pa.Table]:
+    """The tables `ranks`, `cohorts` and `records` of the relations `runs` and `submissions`; rows in no order.
+
+    Raises:
+        UnknownPolicyError: where no such policy is registered.
+    """
+    folder = _policy(policy_name).folder
+    return {
+        "ranks": _table(connection, "ranks", f"{folder}/ranks", {"policy": policy_name}),
+        "cohorts": _table(connection, "cohorts", f"{folder}/cohorts"),
+        "records": _table(connection, "records", f"{folder}/records"),
+    }
+
+
+def standings(connection: duckdb.DuckDBPyConnection) -> pa.Table:
+    """The table `standings` of the relations `results` and `submissions`; rows in no order."""
+    return _table(connection, "standings", "standings")
+
+
+def movements(
+    connection: duckdb.DuckDBPyConnection,
+    previous_snapshot_id: str,
+    policy_name: str = RANKING_POLICY,
+) -> pa.Table:
+    """The table `movements`, from `previous_runs` and `previous_ranks` to `runs`, `ranks` and `cohorts`; in no order.
+
+    Both snapshots' ranks may hold several policies; `cohorts` must be those of the policy asked for.
+
+    Raises:
+        UnknownPolicyError: where no such policy is registered.
+    """
+    policy = _policy(policy_name)
+    parameters = {"policy": policy.name, "previous_snapshot_id": previous_snapshot_id}
+    return _table(connection, "movements", "movements", parameters)
+
+
+def _policy(name: str) -> Policy:
+    try:
+        return POLICIES[name]
+    except KeyError:
+        raise UnknownPolicyError(f"no ranking policy {name!r}; there are: {', '.join(sorted(POLICIES))}") from None
+
+
+def _table(
+    connection: duckdb.DuckDBPyConnection,
+    table: str,
+    statement_name: str,
+    parameters: dict[str, str] | None = None,
+) -> pa.Table:
+    result = connection.sql(statement(statement_name), params=parameters).to_arrow_table()
+    return result.cast(TABLES[table].arrow_schema())

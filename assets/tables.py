@@ -1,0 +1,79 @@
+"""How Dagster and the log are told: one asset a table, with its columns and rows, and one log line a step."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+import pyarrow.parquet as pq
+
+from warehouse.contracts import SCORES, TABLES, Table
+
+log = logging.getLogger("kernelmart")
+
+
+@contextmanager
+def step(name: str) -> Iterator[dict[str, int]]:
+    """Log one line when a step has ended: its name, what it counted into the given dict, and its seconds."""
+    counts: dict[str, int] = {}
+    started = time.monotonic()
+    yield counts
+    words = [f"{what}={number}" for what, number in counts.items()]
+    log.info(" ".join(["step", name, *words, f"seconds={time.monotonic() - started:.1f}"]))
+
+
+def contract(name: str) -> Table:
+    """The contract of a published or internal table."""
+    return SCORES if name == "scores" else TABLES[name]
+
+
+def column_schema(table: Table) -> dg.TableSchema:
+    """The columns as Dagster shows them."""
+    return dg.TableSchema(
+        columns=[
+            dg.TableColumn(
+                column.name,
+                column.type,
+                description=column.description,
+                constraints=dg.TableColumnConstraints(nullable=column.nullable),
+            )
+            for column in table.columns
+        ]
+    )
+
+
+def table_specs(group: str, names: Iterable[str], deps: Sequence[dg.AssetKey], kinds: set[str]) -> list[dg.AssetSpec]:
+    """An asset `<group>/<table>` for each table."""
+    return [
+        dg.AssetSpec(
+            dg.AssetKey([group, name]),
+            deps=deps,
+            group_name=group,
+            kinds=kinds,
+            description=contract(name).description,
+            metadata={"dagster/column_schema": column_schema(contract(name))},
+        )
+        for name in names
+    ]
+
+
+def table_results(
+    group: str,
+    names: Iterable[str],
+    root: Path,
+    files: Mapping[str, Sequence[str]],
+    more: Mapping[str, Any] | None = None,
+) -> Iterator[dg.MaterializeResult[Any]]:
+    """What was made of each table: the number of its rows and of its files, and whatever else is worth a look."""
+    for name in names:
+        found = [root / file for file in files.get(name, [])]
+        rows = sum(pq.read_metadata(file).num_rows for file in found)
+        yield dg.MaterializeResult(
+            asset_key=dg.AssetKey([group, name]),
+            metadata={"dagster/row_count": rows, "files": len(found), **(more or {})},
+        )

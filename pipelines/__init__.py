@@ -1,0 +1,1 @@
+"""When and how things run: Dagster definitions, resources and the command line."""

@@ -1,0 +1,11 @@
+-- What the row that speaks for a submission says of its source, and what is known of that without reading it.
+select
+    file_rows.submission_id,
+    file_rows.file_name,
+    known_sources.source_digest,
+    known_sources.source_bytes,
+    known_sources.source_digest is not null as source_known
+from file_rows
+cross join file
+join speakers on speakers.precedence = file.precedence and speakers.item = file_rows.item
+left join known_sources on known_sources.submission_id = file_rows.submission_id

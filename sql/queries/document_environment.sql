@@ -1,0 +1,1 @@
+select * from environments where environment_digest = $digest

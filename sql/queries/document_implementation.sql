@@ -1,0 +1,1 @@
+select * from implementations where implementation_digest = $digest

@@ -1,0 +1,1 @@
+select * from protocols where protocol_digest = $digest

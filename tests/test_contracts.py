@@ -1,0 +1,123 @@
+"""The published tables are those of the contract, each column described, and no change of them goes unnoticed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from warehouse.contracts import ARROW_TYPES, RESULTS, SCHEMA_VERSION, SCORES, TABLES, Table, datapackage
+from warehouse.identity import digest
+
+CONFORMANCE = os.environ.get("KERNELMART_CONFORMANCE")
+ALL = [*TABLES.values(), RESULTS, SCORES]
+# Digest of all names, types and nullabilities, with the schema version that they belong to. A new column is a new minor
+# version; a column that goes away, or gets another name or type, is a new major version with a note on how to move.
+SNAPSHOT = ("1.0.0", "sha256:a179e2fe5eea0ceaad111ba8b187e6ca000f969bc46f6ff9425a0dc2c1043c30")
+# Filled by what reads source texts.
+OF_SOURCE_TEXTS = {"techniques", "changes", "artifact_families"}
+
+
+@pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
+def test_a_tables_definition_makes_the_columns_that_its_arrow_schema_has(table: Table) -> None:
+    with duckdb.connect() as connection:
+        connection.execute(table.ddl())
+        described = connection.execute(f'describe "{table.name}"').fetchall()
+        assert [(name, kind, null == "YES") for name, kind, null, *_ in described] == [
+            (column.name, {"TIMESTAMPTZ": "TIMESTAMP WITH TIME ZONE"}.get(column.type, column.type), column.nullable)
+            for column in table.columns
+        ]
+        comments = connection.execute(
+            "select column_name, comment from duckdb_columns() where not internal order by column_index"
+        ).fetchall()
+        assert comments == [(column.name, column.description) for column in table.columns]
+        assert connection.execute("select comment from duckdb_tables()").fetchall() == [(table.description,)]
+        arrow = connection.sql(f'from "{table.name}"').to_arrow_table()
+    schema = table.arrow_schema()
+    assert arrow.cast(schema).schema.names == schema.names == list(table.names)
+    assert [field.type for field in schema] == [ARROW_TYPES[column.type] for column in table.columns]
+    assert table.empty().num_rows == 0
+
+
+@pytest.mark.parametrize("table", ALL, ids=lambda table: table.name)
+def test_a_table_and_its_columns_are_described_and_named_by_convention(table: Table) -> None:
+    assert re.fullmatch(r"[A-Z].+\.", table.description)
+    assert len(set(table.names)) == len(table.names)
+    for column in table.columns:
+        assert column.description.strip() == column.description != ""
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", column.name)
+        schema_field = table.arrow_schema().field(column.name)
+        assert schema_field.metadata == {b"description": column.description.encode()}
+        assert schema_field.nullable == column.nullable
+        if column.name.endswith("_at"):
+            assert column.type == "TIMESTAMPTZ"
+        if column.name.endswith(("_bytes", "_days")):
+            assert column.type == "BIGINT"
+        if column.name.endswith(("_ns", "_s", "_ms")):
+            assert column.type == "DOUBLE"
+        if column.name.endswith(("_digest", "_key", "_id")) and column.name != "submission_id":
+            assert column.type == "VARCHAR"
+    assert set(table.sort) | set(table.looked_up) | set(table.volatile) <= set(table.names)
+
+
+@pytest.mark.parametrize("table", list(TABLES.values()), ids=lambda table: table.name)
+def test_a_published_table_has_a_key_that_is_never_null_and_an_order_that_is_total(table: Table) -> None:
+    assert table.key
+    assert not [column.name for column in table.columns if column.key and column.nullable]
+    assert set(table.key) <= set(table.sort)
+    for column in table.columns:
+        if column.references:
+            assert column.references in TABLES
+
+
+@pytest.mark.skipif(not CONFORMANCE, reason="KERNELMART_CONFORMANCE is not set")
+def test_the_tables_are_those_of_the_shared_schema() -> None:
+    text = Path(str(CONFORMANCE), "schema.md").read_text(encoding="utf-8")
+    stated = {match[1]: match[2] for match in re.finditer(r"^\| `(\w+)` \| [^|]+ \| (.+) \|$", text, re.MULTILINE)}
+    assert set(TABLES) <= set(stated)
+    assert set(stated) - set(TABLES) <= OF_SOURCE_TEXTS
+    nullable_beyond = set()
+    for name, table in TABLES.items():
+        # What stands in brackets explains: values, columns of other tables.
+        columns = stated[name]
+        while (shorter := re.sub(r"\([^()]*\)", "", columns)) != columns:
+            columns = shorter
+        marks = {column: "?" in piece for piece in columns.split("·") for column in re.findall(r"`(\w+)`", piece)}
+        assert list(table.names) == list(marks), name
+        nullable_beyond |= {
+            (name, column.name) for column in table.columns if column.nullable and not marks[column.name]
+        }
+        assert not [column.name for column in table.columns if marks[column.name] and not column.nullable], name
+    # Null for one rank, as the words beside it say, and in cohorts none of whose runs has a time.
+    assert nullable_beyond == {
+        ("ranks", "percentile"), ("cohorts", "first_observed_at"), ("cohorts", "last_observed_at")
+    }  # fmt: skip
+
+
+def test_no_column_changes_without_a_new_schema_version() -> None:
+    described = [
+        [table.name, [[column.name, column.type, column.nullable, column.key] for column in table.columns]]
+        for table in TABLES.values()
+    ]
+    assert (SCHEMA_VERSION, digest(json.dumps(described))) == SNAPSHOT
+
+
+def test_a_data_package_describes_every_table_that_has_files() -> None:
+    package = datapackage("20250601T000000Z-ABC", {"ranks": ["parquet/ranks/all-1.parquet"], "runs": []})
+    assert (package["name"], package["version"]) == ("20250601t000000z-abc", SCHEMA_VERSION)
+    resources = package["resources"]
+    assert isinstance(resources, list)
+    (ranks,) = resources
+    assert (ranks["name"], ranks["path"]) == ("ranks", ["parquet/ranks/all-1.parquet"])
+    assert ranks["schema"]["primaryKey"] == ["policy", "run_id"]
+    types = {field["name"]: (field["type"], field["constraints"]["required"]) for field in ranks["schema"]["fields"]}
+    assert types["author_rank"] == ("integer", False)
+    assert types["gap_to_best"] == ("number", True)
+    assert types["tied"] == ("boolean", True)
+    everything = datapackage("x", {name: ["a.parquet"] for name in TABLES})["resources"]
+    assert isinstance(everything, list)
+    assert [resource["name"] for resource in everything] == [name.replace("_", "-") for name in TABLES]

@@ -1,0 +1,17 @@
+"""The data dictionary says what the contracts say."""
+
+from __future__ import annotations
+
+from warehouse.contracts import TABLES
+from warehouse.dictionary import FILE, dictionary
+
+
+def test_the_data_dictionary_is_that_of_the_contracts() -> None:
+    assert FILE.read_text(encoding="utf-8") == dictionary(), "run 'make docs'"
+
+
+def test_the_data_dictionary_has_every_column() -> None:
+    text = dictionary()
+    assert text.count("\n| `") == sum(len(table.columns) for table in TABLES.values())
+    assert "| `comparison_key` | VARCHAR | P ? |" not in text
+    assert "| `run_id` | VARCHAR | P | Stable id of the run, the same whatever else is in the data. |" in text

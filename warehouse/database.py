@@ -1,0 +1,46 @@
+"""DuckDB connections as the pipeline uses them: bounded, in UTC, closed to the outside, with the macros of `sql/`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import duckdb
+
+from warehouse.statements import statement
+
+MEMORY_LIMIT = os.environ.get("KERNELMART_MEMORY_LIMIT", "450MB")
+
+
+def connect(
+    path: Path | None = None,
+    *,
+    temporary: Path | None = None,
+    read_only: bool = False,
+    threads: int | None = None,
+) -> duckdb.DuckDBPyConnection:
+    """Open a database (in memory without a path) with a memory limit, time zone UTC and, unless read-only, the macros.
+
+    Args:
+        path: the database file.
+        temporary: folder into which a statement that outgrows the memory limit may spill.
+        read_only: open for reading alone.
+        threads: worker threads; by default one for each processor.
+    """
+    settings: dict[str, str | bool | int | float | list[str]] = {
+        "memory_limit": MEMORY_LIMIT,
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "preserve_insertion_order": False,
+    }
+    if threads is not None:
+        settings["threads"] = threads
+    if temporary is not None:
+        settings["temp_directory"] = str(temporary)
+    connection = duckdb.connect(str(path) if path else ":memory:", read_only=read_only, config=settings)
+    # A zoned time must read the same whatever the zone of the host is.
+    connection.execute("set timezone = 'UTC'")
+    if not read_only:
+        connection.execute(statement("macros"))
+        connection.execute(statement("normalising"))
+    return connection

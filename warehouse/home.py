@@ -1,0 +1,108 @@
+"""Where things lie below `KERNELMART_HOME`, and the lock that keeps two ingests apart."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock, Timeout
+
+from warehouse import files
+from warehouse.errors import HomeError
+
+
+@dataclass(frozen=True)
+class Home:
+    """A warehouse's folder."""
+
+    root: Path
+
+    @classmethod
+    def at(cls, root: str | Path | None = None) -> Home:
+        """The home at a path, by default at `KERNELMART_HOME` or `./data`."""
+        return cls(Path(root or os.environ.get("KERNELMART_HOME") or "data").absolute())
+
+    @property
+    def raw(self) -> Path:
+        """Originals, content-addressed."""
+        return self.root / "raw"
+
+    @property
+    def tables(self) -> Path:
+        """Normalised parts."""
+        return self.root / "tables"
+
+    @property
+    def snapshots(self) -> Path:
+        """Published snapshots and the pointer to the latest."""
+        return self.root / "snapshots"
+
+    @property
+    def status(self) -> Path:
+        """What the last ingest saw."""
+        return self.root / "status.json"
+
+    @property
+    def dagster(self) -> Path:
+        """Storage of the Dagster instance."""
+        return self.root / "dagster"
+
+    @property
+    def temporary(self) -> Path:
+        """Where statements that outgrow the memory limit spill."""
+        return self.root / "tables" / ".temporary"
+
+    def read_status(self) -> dict[str, Any]:
+        """The last ingest's status; empty before the first."""
+        return read_json(self.status) or {}
+
+    def write_status(self, status: dict[str, Any]) -> None:
+        """Say what an ingest saw."""
+        files.write_json(self.status, status)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the home for one ingest. The operating system frees the lock when its holder dies.
+
+        Raises:
+            HomeError: where another process holds it, naming that process.
+        """
+        holder = self.root / "lock.json"
+        lock = FileLock(self.root / "lock", timeout=0)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            lock.acquire()
+        except Timeout as error:
+            who = read_json(holder) or {}
+            raise HomeError(
+                f"{self.root}: another ingest holds this home (process {who.get('process', 'unknown')} on "
+                f"{who.get('host', 'this host')}, since {who.get('since', 'an unknown time')}); wait for it to end"
+            ) from error
+        except OSError as error:
+            raise HomeError(f"{self.root}: the home cannot be locked: {error.strerror or error}") from error
+        try:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            files.write_json(holder, {"process": os.getpid(), "host": socket.gethostname(), "since": now})
+            files.remove_leftovers(self.root)
+            files.remove_tree(self.temporary)
+            self.temporary.mkdir(parents=True)
+            yield
+        finally:
+            files.remove_tree(self.temporary)
+            holder.unlink(missing_ok=True)
+            lock.release()
+
+
+def read_json(path: Path) -> Any:
+    """A JSON file's value; None where there is no such file or it is damaged."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None

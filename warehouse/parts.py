@@ -1,0 +1,93 @@
+"""Normalised parts: folders of Parquet files, named by what they were made from, written once and then only read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warehouse import files
+from warehouse.home import read_json
+
+
+@dataclass(frozen=True)
+class Part:
+    """A folder with a Parquet file a table, and `part.json` about them, written last."""
+
+    folder: Path
+
+    def path(self, table: str) -> Path:
+        """File of a table in this part."""
+        return self.folder / f"{table}.parquet"
+
+    def read(self, table: str) -> pa.Table:
+        """All rows of a table in this part."""
+        return pq.read_table(self.path(table), partitioning=None)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What was recorded about the part."""
+        return dict(read_json(self.folder / "part.json") or {})
+
+
+class PartWriter:
+    """Fills a part that is being made."""
+
+    def __init__(self, folder: Path) -> None:
+        self.part = Part(folder)
+        self.counts: dict[str, int] = {}
+
+    def write(self, table: str, batches: pa.Table | Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
+        """Write a table of the part; the row count."""
+        if isinstance(batches, pa.Table):
+            batches = batches.to_batches()
+        self.counts[table] = files.write_part(self.part.path(table), batches, schema)
+        return self.counts[table]
+
+
+class PartStore:
+    """All parts of a home."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def find(self, stage: str, key: str) -> Part | None:
+        """The part of a stage that was made from `key`, if it is there."""
+        part = Part(self.root / stage / key)
+        about = part.folder / "part.json"
+        if not about.exists():
+            return None
+        # What is in use stays: pruning goes by this time.
+        os.utime(about)
+        return part
+
+    @contextmanager
+    def making(self, stage: str, key: str, facts: dict[str, Any]) -> Iterator[PartWriter]:
+        """A part to fill; it appears whole, with `facts` as they are on leaving, or not at all."""
+        target = self.root / stage / key
+        files.remove_tree(target)
+        with files.writing_folder(target) as aside:
+            writer = PartWriter(aside)
+            yield writer
+            files.write_json(aside / "part.json", {**facts, "rows": writer.counts})
+
+    def prune(self, days: float) -> None:
+        """Remove the parts that nothing has used for some days."""
+        oldest = time.time() - days * 86_400
+        for about in list(self.root.rglob("part.json")):
+            if about.stat().st_mtime < oldest:
+                files.remove_tree(about.parent)
+
+
+def part_key(*inputs: Any) -> str:
+    """Name of a part from what it is made of: 32 hex digits."""
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:32]

@@ -1,0 +1,360 @@
+"""Snapshots: built beside the old ones, verified, and made the latest in one step. Published files never change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from warehouse import files
+from warehouse.contracts import SCHEMA_VERSION, TABLES, Table, datapackage
+from warehouse.database import connect
+from warehouse.digests import RowsDigest
+from warehouse.errors import SnapshotError
+from warehouse.home import Home, read_json
+from warehouse.identity import canonical_json, digest, kebab
+from warehouse.statements import names, statement
+
+DATABASE = "kernelmart.duckdb"
+# Opened by every DuckDB from 1.0 on.
+STORAGE_VERSION = "v1.0.0"
+BATCH_ROWS = files.ROW_GROUP_ROWS
+# Say what a snapshot is or how it differs from another; no part of what it holds.
+_OUTSIDE_CONTENT = ("snapshot", "movements")
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A published snapshot or a draft, by its folder."""
+
+    folder: Path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What the snapshot holds and was made from.
+
+        Raises:
+            SnapshotError: where the manifest is not there or damaged.
+        """
+        manifest = read_json(self.folder / "manifest.json")
+        if not isinstance(manifest, dict):
+            raise SnapshotError(f"{self.folder}: there is no snapshot with a manifest that can be read")
+        return manifest
+
+    @property
+    def snapshot_id(self) -> str:
+        """Name of the snapshot."""
+        return str(self.manifest["snapshot_id"])
+
+    @property
+    def database(self) -> Path:
+        """The DuckDB file."""
+        return self.folder / DATABASE
+
+    def parquet(self, table: str) -> list[Path]:
+        """The Parquet files of a table, in order."""
+        return sorted((self.folder / "parquet" / table).glob("*.parquet"))
+
+    def open(self) -> duckdb.DuckDBPyConnection:
+        """A read-only connection, in UTC, that reaches nothing outside the file."""
+        if not self.database.exists():
+            raise SnapshotError(f"{self.database}: the snapshot's DuckDB file is gone; run an ingest")
+        connection = connect(self.database, read_only=True)
+        connection.execute("set enable_external_access = false")
+        connection.execute("set lock_configuration = true")
+        return connection
+
+    def damage(self) -> Iterator[str]:
+        """One line for each file that is gone or no longer what the manifest says."""
+        for name, stated in self.manifest["files"].items():
+            path = self.folder / name
+            if not path.is_file():
+                yield f"{path}: the file is gone"
+            elif path.stat().st_size != stated["size_bytes"] or _sha256(path) != stated["sha256"]:
+                yield f"{path}: its bytes are not those that were published"
+
+
+def latest(home: Home) -> Snapshot | None:
+    """The snapshot that the pointer names; None before the first."""
+    pointer = read_json(home.snapshots / "latest.json")
+    return Snapshot(home.snapshots / pointer["path"]) if pointer else None
+
+
+def required(home: Home) -> Snapshot:
+    """The latest snapshot.
+
+    Raises:
+        SnapshotError: where the home has none yet.
+    """
+    snapshot = latest(home)
+    if snapshot is None:
+        raise SnapshotError(f"{home.root}: there is no snapshot yet; run 'kernelmart ingest' with this home first")
+    return snapshot
+
+
+def published(home: Home) -> list[Snapshot]:
+    """All published snapshots, oldest first; drafts and the link to the latest are none."""
+    folders = sorted(path.parent for path in home.snapshots.glob("[!.]*/manifest.json"))
+    return [Snapshot(folder) for folder in folders if not folder.is_symlink()]
+
+
+def named(home: Home, name: str) -> Snapshot:
+    """The published snapshot whose id is, or alone begins with, a name.
+
+    Raises:
+        SnapshotError: where there is none, or several.
+    """
+    found = [snapshot for snapshot in published(home) if name and snapshot.folder.name.startswith(name)]
+    found = [snapshot for snapshot in found if snapshot.folder.name == name] or found
+    if not found:
+        raise SnapshotError(f"{home.root}: there is no snapshot {name}; 'kernelmart snapshots list' lists them")
+    if len(found) > 1:
+        ids = ", ".join(snapshot.folder.name for snapshot in found)
+        raise SnapshotError(f"{home.root}: {name} is the beginning of several snapshots; name one of {ids}")
+    return found[0]
+
+
+def draft_of(home: Home) -> Snapshot | None:
+    """The snapshot that has been built and not yet published."""
+    folder = home.snapshots / ".draft"
+    return Snapshot(folder) if (folder / "manifest.json").exists() else None
+
+
+def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, Any]) -> Snapshot:
+    """Build a draft of all tables.
+
+    Args:
+        home: the warehouse.
+        parts: for each table, the Parquet files whose rows it has, each row once.
+        about: `ranking_policy`, `facts_revision`, `code_version`, `inputs` (JSON) and `inputs_key`.
+    """
+    target = home.snapshots / ".draft"
+    files.remove_tree(target)
+    with files.writing_folder(target) as folder, connect(temporary=home.temporary) as connection:
+        writer = _Writer(folder, connection, about)
+        _previous_drift(connection, latest(home))
+        writer.write_tables({name: [str(path) for path in paths] for name, paths in parts.items()})
+        content_digest = writer.content_digest()
+        now = datetime.now(UTC)
+        snapshot_id = f"{now:%Y%m%dT%H%M%SZ}-{content_digest.removeprefix('sha256:')[:8]}"
+        row = {
+            "snapshot_id": snapshot_id,
+            "created_at": now,
+            "content_digest": content_digest,
+            "schema_version": SCHEMA_VERSION,
+            **{name: about[name] for name in ("ranking_policy", "facts_revision", "code_version")},
+            "inputs": canonical_json(about["inputs"]),
+        }
+        writer.write_rows("snapshot", pa.Table.from_pylist([row], schema=TABLES["snapshot"].arrow_schema()))
+        writer.write_database()
+        files.write_json(folder / "datapackage.json", datapackage(snapshot_id, writer.resources))
+        files.write_bytes(folder / "ATTRIBUTION.md", _attribution(connection, writer.parquet("sources")).encode())
+        manifest = {
+            **row,
+            "created_at": now.isoformat(),
+            "inputs": about["inputs"],
+            "inputs_key": about["inputs_key"],
+            "tables": writer.tables,
+            "files": _files(folder),
+        }
+        files.write_json(folder / "manifest.json", manifest)
+    return Snapshot(target)
+
+
+def publish(home: Home, draft: Snapshot) -> Snapshot:
+    """Make a draft the latest snapshot, in one step.
+
+    Raises:
+        SnapshotError: where a file of the draft is not what its manifest says.
+    """
+    if damage := next(draft.damage(), None):
+        raise SnapshotError(f"{damage}; run the ingest again")
+    target = home.snapshots / draft.snapshot_id
+    for folder, _, found in os.walk(draft.folder, topdown=False):
+        for name in found:
+            Path(folder, name).chmod(0o444)
+        Path(folder).chmod(0o555)
+    draft.folder.rename(target)
+    files.synchronise(home.snapshots)
+    point_at(home, Snapshot(target))
+    return Snapshot(target)
+
+
+def point_at(home: Home, snapshot: Snapshot) -> None:
+    """Move the pointer, and the link for people, to a snapshot."""
+    files.write_json(
+        home.snapshots / "latest.json",
+        {
+            "snapshot_id": snapshot.snapshot_id,
+            "path": snapshot.folder.name,
+            "manifest_sha256": _sha256(snapshot.folder / "manifest.json"),
+            "published_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        },
+    )
+    link = home.snapshots / f"{files.ASIDE}{uuid.uuid4().hex}"
+    link.symlink_to(snapshot.folder.name, target_is_directory=True)
+    link.replace(home.snapshots / "latest")
+
+
+class _Writer:
+    """Writes the tables of one draft and keeps account of them."""
+
+    def __init__(self, folder: Path, connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> None:
+        self._folder = folder
+        self._connection = connection
+        self._metadata = {
+            "kernelmart.schema_version": SCHEMA_VERSION,
+            "kernelmart.ranking_policy": about["ranking_policy"],
+            "kernelmart.facts_revision": about["facts_revision"],
+        }
+        self.tables: dict[str, dict[str, Any]] = {name: {"rows": 0, "digests": {}} for name in TABLES}
+        self.resources: dict[str, list[str]] = {name: [] for name in TABLES}
+
+    def write_tables(self, parts: Mapping[str, list[str]]) -> None:
+        """Write every table that comes from parts, and those that are made of them."""
+        self._write_runs(parts.get("runs", []))
+        for name in TABLES:
+            if name in ("runs", "measurements", "snapshot"):
+                continue
+            self._rows_of(parts.get("runs" if name == "run_lookup" else name, []), TABLES[name])
+            text = (
+                statement(f"snapshot/{name}") if name in ("run_lookup", "drift") else _sorted("part_rows", TABLES[name])
+            )
+            self._write(name, "all", text)
+
+    def write_rows(self, name: str, rows: pa.Table) -> None:
+        """Write a small table."""
+        self._connection.from_arrow(rows).create_view("part_rows", replace=True)
+        self._write(name, "all", _sorted("part_rows", TABLES[name]))
+
+    def parquet(self, name: str) -> list[str]:
+        """Parquet files of a table that was written."""
+        return [str(self._folder / path) for path in self.resources[name]]
+
+    def content_digest(self) -> str:
+        """Digest over the rows of all tables."""
+        content = {name: table["digests"] for name, table in self.tables.items() if name not in _OUTSIDE_CONTENT}
+        return digest(canonical_json(content))
+
+    def write_database(self) -> None:
+        """Put the Parquet files' rows into the DuckDB file, with comments, views and macros."""
+        path = self._folder / DATABASE
+        connection = self._connection
+        connection.execute(f"attach {_quoted(str(path))} as published (storage_version {_quoted(STORAGE_VERSION)})")
+        connection.execute("use published")
+        for name, table in TABLES.items():
+            connection.execute(table.ddl())
+            text = f'insert into "{name}" select * from read_parquet($files)'
+            connection.execute(text, {"files": self.parquet(name)})
+        for text in ("macros", "snapshot/manifest", *names("views")):
+            connection.execute(statement(text))
+        connection.execute("use memory")
+        connection.execute("checkpoint published")
+        connection.execute("detach published")
+
+    def _write_runs(self, paths: list[str]) -> None:
+        """Runs and their measurements, in parts by source and problem, so that nothing large is sorted at once."""
+        where: dict[tuple[str, str], list[str]] = {}
+        for path in paths:
+            rows = self._connection.read_parquet(path).select("source, problem").distinct().fetchall()
+            for source, problem in rows:
+                where.setdefault((source, problem), []).append(path)
+        for source, problem in sorted(where):
+            self._connection.read_parquet(where[source, problem]).create_view("part_rows", replace=True)
+            text = "create or replace temp table part_runs as select * from part_rows where source = ? and problem = ?"
+            self._connection.execute(text, [source, problem])
+            part = f"{kebab(source)}-{hashlib.sha256(f'{source}/{problem}'.encode()).hexdigest()[:12]}"
+            self._write("runs", part, _sorted("part_runs", TABLES["runs"]))
+            self._write("measurements", part, statement("snapshot/measurements"))
+        self._connection.execute("drop table if exists part_runs")
+
+    def _rows_of(self, paths: list[str], table: Table) -> None:
+        """Make `part_rows` the rows of some files."""
+        if paths:
+            self._connection.read_parquet(paths).create_view("part_rows", replace=True)
+        else:
+            source = TABLES["runs"] if table.name == "run_lookup" else table
+            self._connection.from_arrow(source.empty()).create_view("part_rows", replace=True)
+
+    def _write(self, name: str, part: str, text: str) -> None:
+        table = TABLES[name]
+        schema = table.arrow_schema()
+        account = RowsDigest(schema, table.volatile)
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            for batch in self._connection.sql(text).to_arrow_reader(BATCH_ROWS):
+                columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+                rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+                account.update(rows)
+                yield rows
+
+        folder = self._folder / "parquet" / name
+        path = folder / "part"
+        files.write_parquet(
+            path,
+            counted(),
+            schema,
+            sort=table.sort,
+            metadata={**self._metadata, "kernelmart.table": name},
+            bloom_filters=table.looked_up,
+        )
+        final = folder / f"{part}-{_sha256(path)[:8]}.parquet"
+        path.rename(final)
+        self.tables[name]["rows"] += account.rows
+        self.tables[name]["digests"][part] = account.digest()
+        self.resources[name].append(final.relative_to(self._folder).as_posix())
+
+
+def _previous_drift(connection: duckdb.DuckDBPyConnection, previous: Snapshot | None) -> None:
+    paths = [str(path) for path in previous.parquet("drift")] if previous else []
+    if paths:
+        connection.read_parquet(paths).create_view("previous_drift")
+    else:
+        connection.register("previous_drift", TABLES["drift"].empty())
+
+
+def _sorted(relation: str, table: Table) -> str:
+    columns = ", ".join(f'"{name}"' for name in table.names)
+    order = ", ".join(f'"{name}" nulls last' for name in table.sort)
+    return f"select {columns} from {relation} order by {order}"
+
+
+def _attribution(connection: duckdb.DuckDBPyConnection, paths: list[str]) -> str:
+    rows = connection.execute(
+        "select name, url, license, attribution, terms from read_parquet($paths) order by source", {"paths": paths}
+    ).fetchall()
+    lines = ["# Attribution", ""]
+    for name, url, license_name, attribution, terms in rows:
+        lines += [f"## {name}", "", f"{attribution}, {url}", "", f"Licence: {license_name}. {terms}", ""]
+    return "\n".join(lines)
+
+
+def _files(folder: Path) -> dict[str, dict[str, Any]]:
+    return {
+        path.relative_to(folder).as_posix(): {"sha256": _sha256(path), "size_bytes": path.stat().st_size}
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def inputs_key(inputs: Any) -> str:
+    """Digest of all that a snapshot is made from; equal keys give equal snapshots."""
+    return digest(json.dumps(inputs, sort_keys=True))
