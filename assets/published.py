@@ -10,9 +10,12 @@ import pyarrow as pa
 from assets import checks, ranking
 from assets.kernelbot import assets as kernelbot
 from assets.kernelbot import build as kernelbot_build
+from assets.kernelbot import normalise as kernelbot_normalise
+from assets.kernelbot import read as kernelbot_read
 from assets.kernelbot.facts import facts_revision
 from assets.sol_execbench import assets as sol_execbench
 from assets.sol_execbench import build as sol_execbench_build
+from assets.sol_execbench import normalise as sol_normalise
 from assets.tables import step, table_results, table_specs
 from warehouse import snapshots
 from warehouse.contracts import SCHEMA_VERSION, TABLES
@@ -29,6 +32,8 @@ _SOURCES = {
     "kernelbot/rows": kernelbot_build.TERMS,
     "sol_execbench/answers": sol_execbench_build.TERMS,
 }
+# Versions of what makes the tables: a snapshot made by others is made anew.
+_VERSIONS = (kernelbot_read.PARSER, kernelbot_normalise.VERSION, sol_normalise.VERSION, ranking.VERSION)
 _TABLE_STATES = ("kernelbot/tables", "sol_execbench/tables")
 _TABLES = [
     dg.AssetKey([group, name])
@@ -80,27 +85,28 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         }
         for collection in collections
     }
-    made_of = [inputs, policy, facts_revision(), SCHEMA_VERSION, code_version()]
-    key = snapshots.inputs_key(made_of)
+    key = snapshots.inputs_key([inputs, policy, facts_revision(), SCHEMA_VERSION, code_version(), *_VERSIONS])
+    snapshots.discard_draft(warehouse.home)
     previous = snapshots.latest(warehouse.home)
     if previous and (lost := set(previous.manifest["inputs"]) - inputs.keys()):
         raise SnapshotError(
             f"{warehouse.home.raw}: nothing is left of {', '.join(sorted(lost))}, which the latest snapshot has; "
             "ingest that source again"
         )
-    if previous and previous.manifest.get("inputs_key") == key:
-        warehouse.state.write("warehouse/draft", None)
+    warehouse.state.write("warehouse/inputs_key", key)
+    if previous and key in _seen_keys(warehouse, previous):
         return dg.MaterializeResult(metadata={"changed": False})
     parts = {**_parts(warehouse), **warehouse.state.read("warehouse/ranking")}
-    with warehouse.parts.making("sources", key := key.removeprefix("sha256:")[:32], {}) as writer:
+    part = key.removeprefix("sha256:")[:32]
+    with warehouse.parts.making("sources", part, {}) as writer:
         writer.write("sources", _sources(warehouse, collections), TABLES["sources"].arrow_schema())
-    parts["sources"] = [f"sources/{key}/sources.parquet"]
+    parts["sources"] = [f"sources/{part}/sources.parquet"]
     about = {
         "ranking_policy": policy,
         "facts_revision": facts_revision(),
         "code_version": code_version(),
         "inputs": inputs,
-        "inputs_key": snapshots.inputs_key(made_of),
+        "inputs_key": key,
     }
     with step("warehouse/draft") as counts:
         paths = {
@@ -110,7 +116,8 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         manifest = built.manifest
         counts["runs"] = manifest["tables"]["runs"]["rows"]
     changed = previous is None or previous.manifest["content_digest"] != manifest["content_digest"]
-    warehouse.state.write("warehouse/draft", built.snapshot_id if changed else None)
+    if not changed:
+        snapshots.discard_draft(warehouse.home)
     rows = {f"{name}_rows": table["rows"] for name, table in manifest["tables"].items()}
     return dg.MaterializeResult(metadata={"changed": changed, "content_digest": manifest["content_digest"], **rows})
 
@@ -127,9 +134,7 @@ def snapshot(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     warehouse = context.resources.warehouse
     home = warehouse.home
     built = snapshots.draft_of(home)
-    if warehouse.state.read("warehouse/draft") is not None:
-        if built is None:
-            raise SnapshotError(f"{home.root}: nothing has been built to publish; run the nightly job")
+    if built:
         checks.require(built)
         published = snapshots.publish(home, built)
     else:
@@ -138,7 +143,7 @@ def snapshot(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     for collection in collections:
         warehouse.raw.remember(collection)
     warehouse.state.write("outcome", {
-        "published": published.snapshot_id if built and warehouse.state.read("warehouse/draft") else None,
+        "published": built is not None,
         "snapshot_id": published.snapshot_id,
         "stale": [line for collection in collections for line in collection.stale],
     })  # fmt: skip
@@ -158,7 +163,7 @@ def _check(check: checks.Check) -> dg.AssetChecksDefinition:
     def _run(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
         warehouse = context.resources.warehouse
         built = snapshots.draft_of(warehouse.home)
-        if warehouse.state.read("warehouse/draft") is None or built is None:
+        if built is None:
             return dg.AssetCheckResult(passed=True, metadata={"checked": False})
         with built.open() as connection:
             found = checks.run(connection, check, warehouse.raw)
@@ -169,6 +174,13 @@ def _check(check: checks.Check) -> dg.AssetChecksDefinition:
 
 
 draft_checks = [_check(check) for check in checks.all_checks()]
+
+
+def _seen_keys(warehouse: Any, latest: snapshots.Snapshot) -> set[str]:
+    """Keys of inputs that gave the latest snapshot's content: its own, and the last ingest's if that left it there."""
+    status = warehouse.home.read_status()
+    keys = {latest.manifest["inputs_key"]}
+    return keys | {status["inputs_key"]} if status.get("snapshot_id") == latest.snapshot_id else keys
 
 
 def _parts(warehouse: Any) -> dict[str, list[str]]:
@@ -209,4 +221,11 @@ def _write_status(warehouse: Any, collections: list[Collection], published: snap
             "stale_because": list(collection.stale),
             "files": collection.inputs(),
         }
-    warehouse.home.write_status({"checked_at": now, "snapshot_id": published.snapshot_id, "sources": sources})
+    warehouse.home.write_status(
+        {
+            "checked_at": now,
+            "snapshot_id": published.snapshot_id,
+            "inputs_key": warehouse.state.read("warehouse/inputs_key"),
+            "sources": sources,
+        }
+    )

@@ -47,7 +47,7 @@ def ingest(home: Home, request: Request) -> Outcome:
     if not result.success:
         raise KernelmartError(_why(result))
     outcome = warehouse.state.read("outcome")
-    return Outcome(outcome["snapshot_id"], outcome["published"] is not None, outcome["stale"])
+    return Outcome(outcome["snapshot_id"], outcome["published"], outcome["stale"])
 
 
 def instance_of(home: Home) -> dg.DagsterInstance:

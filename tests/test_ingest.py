@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -335,6 +336,51 @@ def test_the_pointer_names_the_manifest_by_its_digest(home: Path) -> None:
     snapshot = snapshots.required(Home(home))
     assert pointer["snapshot_id"] == snapshot.snapshot_id == (home / "snapshots" / "latest").readlink().name
     assert list(snapshot.damage()) == []
+
+
+def test_a_damaged_pointer_is_one_line_and_loses_no_snapshot(copies: tuple[Path, Path]) -> None:
+    home, saved = copies
+    pointer = home / "snapshots" / "latest.json"
+    whole = pointer.read_bytes()
+    pointer.write_bytes(whole[:10])
+    failed = command(home, "ingest", "--from", str(saved))
+    assert failed.returncode == 1
+    assert "latest.json: the pointer to the latest snapshot cannot be read" in failed.stderr.splitlines()[-1]
+    pointer.write_bytes(whole)
+    assert not run(home, saved).published
+
+
+def test_a_second_ingest_of_one_home_gives_way_and_names_the_first(copies: tuple[Path, Path]) -> None:
+    home, saved = copies
+    with Home(home).locked():
+        second = command(home, "ingest", "--from", str(saved))
+    assert second.returncode == 1
+    assert f"another ingest holds this home (process {os.getpid()} on " in second.stderr.splitlines()[-1]
+
+
+def test_an_ingest_that_is_killed_leaves_the_latest_snapshot_and_the_next_one_does_it_all(
+    copies: tuple[Path, Path], home: Path
+) -> None:
+    killed, saved = copies
+    path = saved / "kernelbot" / "trimul_submissions.parquet"
+    whole = path.read_bytes()
+    pq.write_table(pq.read_table(path).slice(1), path)
+    before = snapshots.required(Home(killed)).manifest
+    words = [sys.executable, "-m", "pipelines.cli", "ingest", "--from", str(saved), "--home", str(killed)]
+    for seconds in (3.0, 5.0, 6.5):
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(seconds)
+        process.kill()
+        process.wait()
+        latest = snapshots.required(Home(killed))
+        assert list(latest.damage()) == []
+    path.write_bytes(whole)
+    run(killed, saved)
+    assert snapshots.required(Home(killed)).manifest["content_digest"] == before["content_digest"]
+    assert not list(killed.rglob(".aside-*"))
+    assert not (killed / "snapshots" / ".draft").exists()
+    assert snapshots.required(Home(home)).manifest["content_digest"] == before["content_digest"]
 
 
 def test_tables_have_the_same_rows_in_duckdb_and_in_parquet(home: Path) -> None:

@@ -84,9 +84,20 @@ class Snapshot:
 
 
 def latest(home: Home) -> Snapshot | None:
-    """The snapshot that the pointer names; None before the first."""
+    """The snapshot that the pointer names; None before the first.
+
+    Raises:
+        SnapshotError: where the pointer is damaged or gone though there are snapshots.
+    """
     pointer = read_json(home.snapshots / "latest.json")
-    return Snapshot(home.snapshots / pointer["path"]) if pointer else None
+    if isinstance(pointer, dict) and isinstance(pointer.get("path"), str):
+        return Snapshot(home.snapshots / pointer["path"])
+    if found := published(home):
+        raise SnapshotError(
+            f"{home.snapshots / 'latest.json'}: the pointer to the latest snapshot cannot be read; put one there that "
+            f'says {{"path": "{found[-1].folder.name}"}}'
+        )
+    return None
 
 
 def required(home: Home) -> Snapshot:
@@ -129,6 +140,11 @@ def draft_of(home: Home) -> Snapshot | None:
     return Snapshot(folder) if (folder / "manifest.json").exists() else None
 
 
+def discard_draft(home: Home) -> None:
+    """Remove a draft that is not going to be published."""
+    files.remove_tree(home.snapshots / ".draft")
+
+
 def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, Any]) -> Snapshot:
     """Build a draft of all tables.
 
@@ -138,7 +154,7 @@ def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, A
         about: `ranking_policy`, `facts_revision`, `code_version`, `inputs` (JSON) and `inputs_key`.
     """
     target = home.snapshots / ".draft"
-    files.remove_tree(target)
+    discard_draft(home)
     with files.writing_folder(target) as folder, connect(temporary=home.temporary) as connection:
         writer = _Writer(folder, connection, about)
         _previous_drift(connection, latest(home))
