@@ -56,7 +56,7 @@ def ranked(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[A
     parts = _parts(warehouse)
     if not parts["runs"]:
         raise UnreadableError(f"{warehouse.home.root}: no source has any run; name a folder or a source that has")
-    previous = snapshots.latest(warehouse.home)
+    previous = snapshots.sound(warehouse.home)
     with step("warehouse/ranking"):
         made = ranking.build_ranks(warehouse.parts, parts, policy, warehouse.home.temporary)
         made["movements"] = ranking.build_movements(
@@ -87,14 +87,14 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     }
     key = snapshots.inputs_key([inputs, policy, facts_revision(), SCHEMA_VERSION, code_version(), *_VERSIONS])
     snapshots.discard_draft(warehouse.home)
-    previous = snapshots.latest(warehouse.home)
-    if previous and (lost := set(previous.manifest["inputs"]) - inputs.keys()):
+    if lost := set(warehouse.home.read_status().get("sources", {})) - inputs.keys():
         raise SnapshotError(
             f"{warehouse.home.raw}: nothing is left of {', '.join(sorted(lost))}, which the latest snapshot has; "
             "ingest that source again"
         )
     warehouse.state.write("warehouse/inputs_key", key)
-    if previous and key in _seen_keys(warehouse, previous):
+    sound = snapshots.sound(warehouse.home)
+    if sound and key in _seen_keys(warehouse, sound):
         return dg.MaterializeResult(metadata={"changed": False})
     parts = {**_parts(warehouse), **warehouse.state.read("warehouse/ranking")}
     part = key.removeprefix("sha256:")[:32]
@@ -115,7 +115,7 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         built = snapshots.build(warehouse.home, paths, about)
         manifest = built.manifest
         counts["runs"] = manifest["tables"]["runs"]["rows"]
-    changed = previous is None or previous.manifest["content_digest"] != manifest["content_digest"]
+    changed = sound is None or sound.manifest["content_digest"] != manifest["content_digest"]
     if not changed:
         snapshots.discard_draft(warehouse.home)
     rows = {f"{name}_rows": table["rows"] for name, table in manifest["tables"].items()}
@@ -140,12 +140,14 @@ def snapshot(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     else:
         published = snapshots.required(home)
     collections = [collection for name in _SOURCES if (collection := warehouse.collection(name))]
+    gone = [line for collection in collections for line in _gone(warehouse, collection)]
     for collection in collections:
         warehouse.raw.remember(collection)
     warehouse.state.write("outcome", {
         "published": built is not None,
         "snapshot_id": published.snapshot_id,
         "stale": [line for collection in collections for line in collection.stale],
+        "gone": gone,
     })  # fmt: skip
     _write_status(warehouse, collections, published)
     warehouse.parts.prune(PARTS_KEPT_DAYS)
@@ -174,6 +176,13 @@ def _check(check: checks.Check) -> dg.AssetChecksDefinition:
 
 
 draft_checks = [_check(check) for check in checks.all_checks()]
+
+
+def _gone(warehouse: Any, collection: Collection) -> list[str]:
+    """One line for each file that the source had at the last ingest and no longer has."""
+    last_good = warehouse.raw.last_good(collection.source)
+    left = {file.locator for file in last_good.files} - {file.locator for file in collection.files} if last_good else ()
+    return [f"{collection.source} no longer has {locator}; its rows have left the tables" for locator in sorted(left)]
 
 
 def _seen_keys(warehouse: Any, latest: snapshots.Snapshot) -> set[str]:

@@ -31,9 +31,10 @@ def board_page(page: Page, board: Record, places: Sequence[Record], *, every_run
     if as_of:
         page.line(f"as it stood at {instant(as_of)}")
     page.line(f"{'every run' if every_run else 'each author’s best'}; board {board['comparison_key']}")
+    rank = "rank" if every_run else "author rank"
     page.line()
     page.table(
-        ("rank", "author", "figure", board["unit"], "gap", "samples", "observed", "run"),
+        (rank, "author", "figure", board["unit"], "gap", "samples", "observed", "run"),
         [
             (
                 f"{row['rank']}{'=' if row['tied'] else ''}" if every_run else str(row["author_rank"]),
@@ -47,7 +48,7 @@ def board_page(page: Page, board: Record, places: Sequence[Record], *, every_run
             )
             for row in places
         ],
-        numbers=("rank", "figure", board["unit"], "gap", "samples"),
+        numbers=(rank, "figure", board["unit"], "gap", "samples"),
     )
 
 

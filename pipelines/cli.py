@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import sys
 from pathlib import Path
@@ -29,6 +30,14 @@ class _Commands(click.Group):
             from pipelines.pages import visible
 
             raise click.ClickException(visible(str(error), limit=MESSAGE_LENGTH)) from error
+        except OSError as error:
+            # A reader that went away is click's to handle.
+            if error.errno == errno.EPIPE:
+                raise
+            from pipelines.pages import visible
+
+            where = f"{error.filename}: " if error.filename else ""
+            raise click.ClickException(visible(f"{where}{error.strerror or error}", limit=MESSAGE_LENGTH)) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -45,7 +54,11 @@ for _command in (*reading.COMMANDS, *inspecting.COMMANDS):
 @main.command()
 @click.option("--from", "folder", type=click.Path(path_type=Path), help="Folder of saved files, one folder a source.")
 @click.option("--source", "sources", multiple=True, help="Only this source; may be given several times.")
-@click.option("--known-sources", type=click.Path(path_type=Path), help="Parquet file of submissions' source digests.")
+@click.option(
+    "--known-sources",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Parquet file of submissions' source digests.",
+)
 @home_option
 def ingest(folder: Path | None, sources: tuple[str, ...], known_sources: Path | None, home: Path | None) -> None:
     """Read the sources, rank what is comparable, and publish a snapshot."""
@@ -68,6 +81,8 @@ def ingest(folder: Path | None, sources: tuple[str, ...], known_sources: Path | 
     outcome = run_ingest(Home.at(home), request)
     for line in outcome.stale:
         click.echo(f"stale: {visible(line, limit=MESSAGE_LENGTH)}", err=True)
+    for line in outcome.gone:
+        click.echo(f"gone: {visible(line, limit=MESSAGE_LENGTH)}", err=True)
     click.echo(f"{'published' if outcome.published else 'unchanged'}: snapshot {outcome.snapshot_id}")
     if outcome.stale:
         sys.exit(STALE)

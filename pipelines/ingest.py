@@ -12,7 +12,7 @@ import dagster as dg
 from pipelines.definitions import definitions
 from pipelines.resources import Request, Warehouse
 from warehouse import files
-from warehouse.errors import KernelmartError
+from warehouse.errors import HomeError, KernelmartError
 from warehouse.home import Home
 
 log = logging.getLogger("kernelmart")
@@ -22,11 +22,12 @@ _EXPECTED = {KernelmartError.__name__, *(kind.__name__ for kind in KernelmartErr
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an ingest ended: the latest snapshot, whether it is new, and one line for each stale file."""
+    """How an ingest ended: the latest snapshot, whether it is new, and one line for each file that is stale or gone."""
 
     snapshot_id: str
     published: bool
     stale: list[str]
+    gone: list[str]
 
 
 def ingest(home: Home, request: Request) -> Outcome:
@@ -47,12 +48,15 @@ def ingest(home: Home, request: Request) -> Outcome:
     if not result.success:
         raise KernelmartError(_why(result))
     outcome = warehouse.state.read("outcome")
-    return Outcome(outcome["snapshot_id"], outcome["published"], outcome["stale"])
+    return Outcome(outcome["snapshot_id"], outcome["published"], outcome["stale"], outcome["gone"])
 
 
 def instance_of(home: Home) -> dg.DagsterInstance:
     """The Dagster instance that lies in a home."""
-    home.dagster.mkdir(parents=True, exist_ok=True)
+    try:
+        home.dagster.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise HomeError(f"{home.root}: the home cannot be made: {error.strerror}; name another") from error
     settings = Path(__file__).resolve().parent.parent / "dagster.yaml"
     files.write_bytes(home.dagster / "dagster.yaml", settings.read_bytes())
     os.environ["DAGSTER_HOME"] = str(home.dagster)

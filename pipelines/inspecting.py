@@ -18,6 +18,8 @@ from warehouse.home import Home
 
 # A terminal takes no more; files take all.
 ROWS_SHOWN = 1000
+# Of rows that are shown one below the other.
+RECORDS_SHOWN = 100
 # A wider table would be folded beyond reading: its rows are shown one below the other.
 COLUMNS_SHOWN = 12
 DATABASE = "duckdb"
@@ -37,6 +39,8 @@ def sql(statement: str, form: str, home: Path | None) -> None:
 
     with opened(home) as connection:
         try:
+            if len(connection.extract_statements(statement)) != 1:
+                raise KernelmartError("one statement is wanted; ask several one by one")
             cursor = connection.execute(statement)
             if cursor is None or not cursor.description:
                 return
@@ -170,7 +174,7 @@ def list_snapshots(as_json: bool, home: Path | None) -> None:
 @home_option
 def verify(snapshot_ids: tuple[str, ...], home: Path | None) -> None:
     """Whether every file of a snapshot is the one that was published; the latest unless named."""
-    from pipelines.pages import visible
+    from pipelines.pages import counted, visible
     from warehouse.snapshots import named, required
 
     where = Home.at(home)
@@ -183,7 +187,7 @@ def verify(snapshot_ids: tuple[str, ...], home: Path | None) -> None:
             click.echo(f"{snapshot.folder.name}: all {len(snapshot.manifest['files'])} files are as published")
         damaged += len(lines)
     if damaged:
-        raise SnapshotError(f"{where.root}: {damaged} published files are damaged; ingest again, or restore them")
+        raise SnapshotError(f"{where.root}: {counted(damaged, 'published file')} damaged; ingest again, or restore")
 
 
 @snapshots.command()
@@ -236,7 +240,8 @@ def check(every_row: bool, home: Path | None) -> None:
 def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
     from pipelines.pages import TEXT_LENGTH, Page, cell
 
-    page, shown = Page(), rows[:ROWS_SHOWN]
+    most = ROWS_SHOWN if len(columns) <= COLUMNS_SHOWN else RECORDS_SHOWN
+    page, shown = Page(), rows[:most]
     if len(columns) <= COLUMNS_SHOWN:
         figures = [name for name, value in zip(columns, shown[0], strict=True) if _is_figure(value)] if shown else []
         page.table(columns, shown, numbers=figures, length=TEXT_LENGTH)
@@ -244,8 +249,10 @@ def _print_table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
         for row in shown:
             page.fields((name, cell(value) or '""') for name, value in zip(columns, row, strict=True))
             page.line()
-    if len(rows) > ROWS_SHOWN:
-        page.line(f"the first {ROWS_SHOWN} rows; --format csv or json gives all")
+    if len(rows) > most:
+        page.line(f"the first {most} rows; --format csv or json gives all")
+    elif not rows:
+        page.line("no rows")
 
 
 def _print_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -128,7 +128,8 @@ def top(
 
         boards_table(page, chosen)
         page.line()
-        page.line(f"One of them: {_pick(problem, boards, chosen[0])}")
+        largest = max(chosen, key=lambda board: board["runs"])
+        page.line(f"The largest of them: {_pick(problem, boards, largest)}")
 
 
 @click.command()

@@ -121,7 +121,7 @@ class Request(dg.ConfigurableResource):  # type: ignore[type-arg]
 def folder_problem(folder: Path, sources: list[str]) -> str | None:
     """Why nothing can be read from a folder; None where something can."""
     if not folder.is_dir():
-        return f"{folder}: there is no such folder; name one with the folders {' and '.join(SOURCE_FOLDERS.values())}"
+        return f"{folder}: this is no folder; name one with the folders {' and '.join(SOURCE_FOLDERS.values())}"
     wanted = [room for source, room in SOURCE_FOLDERS.items() if not sources or source in sources]
     if not any((folder / room).is_dir() for room in wanted):
         return f"{folder}: no source is there; it must have a folder {' or '.join(wanted)}"

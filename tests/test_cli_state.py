@@ -26,9 +26,21 @@ def test_sql_prints_a_table(known_home: Path) -> None:
 
 
 def test_sql_prints_rows_of_many_columns_one_below_the_other(known_home: Path) -> None:
-    page = printed(known_home, "sql", "from leaderboard where problem = 'amd-mixture-of-experts' limit 1")
-    assert ["rank", "1"] in [line.split() for line in page.splitlines()]
-    assert ["value", "4109150"] in [line.split() for line in page.splitlines()]
+    page = printed(
+        known_home, "sql", "from runs where problem = 'amd-mixture-of-experts' order by primary_value limit 1"
+    )
+    assert ["status", "passed"] in [line.split() for line in page.splitlines()]
+    assert ["primary_value", "4109150"] in [line.split() for line in page.splitlines()]
+
+
+def test_a_leaderboard_of_sql_is_a_table(known_home: Path) -> None:
+    text = "select rank, problem, \"case\", value from leaderboard where problem = 'amd-mixture-of-experts' limit 1"
+    assert table(printed(known_home, "sql", text), "rank") == [["1", "amd-mixture-of-experts", "0", "4109150"]]
+
+
+def test_sql_takes_one_statement(known_home: Path) -> None:
+    for text in ("", "select 1; select 2", "/* nothing */"):
+        assert "one statement is wanted" in refused(known_home, "sql", text)
 
 
 def test_sql_prints_json_with_every_digit(known_home: Path) -> None:
@@ -80,8 +92,8 @@ def test_sql_refuses_in_one_line(known_home: Path, text: str, says: str) -> None
     assert len(run(known_home, "sql", text).stderr.splitlines()) == 1
 
 
-def test_sql_without_a_result_prints_nothing(known_home: Path) -> None:
-    assert printed(known_home, "sql", "") == ""
+def test_sql_without_rows_says_so(known_home: Path) -> None:
+    assert printed(known_home, "sql", "select 1 as one limit 0").split("\n")[-2] == "no rows"
     assert "Invalid value for '--format'" in refused(known_home, "sql", "select 1", "--format", "xml", code=2)
 
 
@@ -138,7 +150,7 @@ def test_a_flipped_bit_is_found_and_named(known_home: Path, tmp_path: Path) -> N
     result = run(home, "snapshots", "verify")
     assert result.exit_code == 1
     assert result.stdout == f"{file}: its bytes are not those that were published\n"
-    assert result.stderr == f"Error: {home}: 1 published files are damaged; ingest again, or restore them\n"
+    assert result.stderr == f"Error: {home}: 1 published file damaged; ingest again, or restore\n"
 
 
 def test_checks_pass_on_a_snapshot_that_was_ingested(small_home_folder: Path) -> None:

@@ -25,6 +25,7 @@ from replica.corpus import Corpus, hostile_text
 from tests.conftest import SmallHome
 from tests.oracle import read as oracle_read
 from warehouse import snapshots
+from warehouse.codes import CODES
 from warehouse.contracts import TABLES
 from warehouse.errors import KernelmartError
 from warehouse.home import Home
@@ -292,6 +293,19 @@ def test_one_source_alone_can_be_asked_for(corpus: Corpus, tmp_path: Path) -> No
     assert len(rows(tmp_path, "select distinct source from runs")) == 2
 
 
+def test_every_code_in_the_tables_is_explained(home: Path) -> None:
+    found = {
+        "runs.status": "select distinct status from runs",
+        "runs.ineligible_reasons": "select distinct regexp_replace(reason, '^MODE_.*', 'MODE_') from ineligible",
+        "runs.flags": "select distinct split_part(unnest(flags), ':', 1) from runs",
+        "rejects.reason": "select distinct reason from rejects",
+        "drift.kind": "select distinct kind from drift",
+    }
+    for column, text in found.items():
+        known = {code.partition(":")[0].partition("<")[0] for code in CODES[column]}
+        assert {code for (code,) in rows(home, text)} <= known, column
+
+
 def test_hostile_text_comes_through_unharmed(home: Path) -> None:
     names = {name for (name,) in rows(home, "select author_name from authors where source = 'gpumode-kernelbot'")}
     users = {name for (name,) in rows(home, "select author_id from authors where source = 'sol-execbench'")}
@@ -336,6 +350,40 @@ def test_the_pointer_names_the_manifest_by_its_digest(home: Path) -> None:
     snapshot = snapshots.required(Home(home))
     assert pointer["snapshot_id"] == snapshot.snapshot_id == (home / "snapshots" / "latest").readlink().name
     assert list(snapshot.damage()) == []
+
+
+def test_a_latest_snapshot_whose_bytes_have_changed_is_made_anew(copies: tuple[Path, Path]) -> None:
+    home, saved = copies
+    damaged = snapshots.required(Home(home))
+    (path,) = damaged.parquet("ranks")
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.chmod(0o644)
+    path.write_bytes(content)
+    assert [line.partition(": ")[0] for line in damaged.damage()] == [str(path)]
+    outcome = run(home, saved)
+    assert outcome.published
+    repaired = snapshots.required(Home(home))
+    assert list(repaired.damage()) == []
+    assert repaired.manifest["content_digest"] == damaged.manifest["content_digest"]
+
+
+def test_a_file_that_is_gone_is_told(copies: tuple[Path, Path]) -> None:
+    home, saved = copies
+    (saved / "kernelbot" / "trimul_submissions.parquet").unlink()
+    done = command(home, "ingest", "--from", str(saved))
+    assert done.returncode == 0
+    assert "gone: gpumode-kernelbot no longer has trimul_submissions.parquet; its rows have left" in done.stderr
+    assert rows(home, "select count(*) from runs where locator = 'trimul_submissions.parquet'") == [(0,)]
+
+
+def test_a_home_that_cannot_be_made_is_one_line(corpus: Corpus, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    for where in (tmp_path / "file" / "below", Path("/proc/nowhere")):
+        failed = command(where, "ingest", "--from", str(corpus.folder))
+        assert failed.returncode == 1
+        assert "Traceback" not in failed.stderr
+        assert failed.stderr.splitlines()[-1].startswith("Error: ")
 
 
 def test_a_damaged_pointer_is_one_line_and_loses_no_snapshot(copies: tuple[Path, Path]) -> None:

@@ -514,7 +514,7 @@ TABLES: dict[str, Table] = {
             [
                 ("snapshot_id", _V, "P", "Name of its folder."),
                 ("created_at", _T, "", "When it was made."),
-                ("content_digest", _V, "", "Digest over all tables' rows."),
+                ("content_digest", _V, "", "Digest over the rows of all tables but this one and `movements`."),
                 ("schema_version", _V, "", "Version of the published schema."),
                 ("ranking_policy", _V, "", "Policy of the ranks."),
                 ("facts_revision", _V, "", "Revision of the problem facts."),

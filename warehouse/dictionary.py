@@ -1,21 +1,25 @@
-"""The data dictionary, `docs/tables.md`, made of the contracts: `python -m warehouse.dictionary`."""
+"""The data dictionary, `docs/tables.md`, made of the contracts, codes and views: `python -m warehouse.dictionary`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from warehouse import files
+from warehouse.codes import CODES
 from warehouse.contracts import SCHEMA_VERSION, TABLES
+from warehouse.database import connect
+from warehouse.statements import names, statement
 
 FILE = Path(__file__).resolve().parent.parent / "docs" / "tables.md"
 
 
 def dictionary() -> str:
-    """Every published table and column as Markdown."""
+    """Every published table and column, every code, and every view as Markdown."""
     lines = [
         "# Tables",
         "",
-        f"Schema version {SCHEMA_VERSION}. Made from `warehouse/contracts.py` by `make docs`; edit there.",
+        f"Schema version {SCHEMA_VERSION}. Made by `make docs` from `warehouse/contracts.py`, `warehouse/codes.py` and",
+        "`sql/views/`; edit there.",
         "",
         "The same names and types are in the DuckDB file and in the Parquet exports. JSON columns are canonical JSON",
         "text (RFC 8785). P is the key, ? may be null.",
@@ -28,7 +32,31 @@ def dictionary() -> str:
             reference = f" → `{column.references}`" if column.references else ""
             lines.append(f"| `{column.name}` | {column.type} | {mark} | {column.description}{reference} |")
         lines.append("")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_codes(), *_views()])
+
+
+def _codes() -> list[str]:
+    lines = ["# Codes", ""]
+    for column, codes in CODES.items():
+        lines += [f"## {column}", "", "| code | meaning |", "|---|---|"]
+        lines += [f"| `{code}` | {meaning} |" for code, meaning in codes.items()]
+        lines.append("")
+    return lines
+
+
+def _views() -> list[str]:
+    lines = ["# Views", "", "In the DuckDB file only.", ""]
+    with connect() as connection:
+        for table in TABLES.values():
+            connection.execute(table.ddl())
+        for name in names("views"):
+            text = statement(name)
+            connection.execute(text)
+            view = name.removeprefix("views/")
+            about = " ".join(line.removeprefix("-- ") for line in text.split("create or replace")[0].splitlines())
+            columns = connection.execute(f'describe "{view}"').fetchall()
+            lines += [f"## {view}", "", about, "", ", ".join(f"`{column[0]}`" for column in columns), ""]
+    return lines
 
 
 if __name__ == "__main__":

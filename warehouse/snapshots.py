@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +24,8 @@ from warehouse.errors import SnapshotError
 from warehouse.home import Home, read_json
 from warehouse.identity import canonical_json, digest, kebab
 from warehouse.statements import names, statement
+
+log = logging.getLogger("kernelmart")
 
 DATABASE = "kernelmart.duckdb"
 # Opened by every DuckDB from 1.0 on.
@@ -100,6 +103,19 @@ def latest(home: Home) -> Snapshot | None:
     return None
 
 
+def sound(home: Home) -> Snapshot | None:
+    """The latest snapshot if all its files are as they were published; None if not, and before the first."""
+    snapshot = latest(home)
+    try:
+        damage = next(snapshot.damage(), None) if snapshot else None
+    except SnapshotError as error:
+        damage = str(error)
+    if damage is None:
+        return snapshot
+    log.warning("damaged: %s; the snapshot is made anew", damage)
+    return None
+
+
 def required(home: Home) -> Snapshot:
     """The latest snapshot.
 
@@ -157,7 +173,7 @@ def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, A
     discard_draft(home)
     with files.writing_folder(target) as folder, connect(temporary=home.temporary) as connection:
         writer = _Writer(folder, connection, about)
-        _previous_drift(connection, latest(home))
+        _previous_drift(connection, sound(home))
         writer.write_tables({name: [str(path) for path in paths] for name, paths in parts.items()})
         content_digest = writer.content_digest()
         now = datetime.now(UTC)

@@ -1,4 +1,4 @@
--- Stored documents hash to the digests that name them: a sample of implementations, or all with `every` = 1; all others.
+-- Stored documents hash to the digests that name them: of implementations a sample, or with --all every one.
 select name || ' ' || stated || ': its document hashes to something else' as found
 from (
     select 'implementation' as name, implementation_digest as stated, document

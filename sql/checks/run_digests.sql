@@ -1,4 +1,4 @@
--- The document of a run hashes to its digest: a sample, or all with `every` = 1.
+-- The document of a run hashes to its digest: a sample of them, or with --all every one.
 select runs.run_id || ': its document does not hash to its digest' as found
 from runs
 where run_digest is not null

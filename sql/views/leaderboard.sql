@@ -1,34 +1,23 @@
--- Eligible runs for reading, under the snapshot's policy, in order of boards, cases and ranks.
+-- Eligible runs for reading, under the snapshot's policy, in order of boards, cases and ranks. `gap` is the value divided by
+-- the best of its board.
 create or replace view leaderboard as
 select
-    runs.source,
-    runs.problem,
-    runs.case_index,
-    runs.gpu,
-    runs.runner,
     ranks.rank,
     ranks.author_rank,
-    ranks.tied,
+    runs.problem,
+    runs.case_index as "case",
+    runs.gpu,
+    runs.runner,
     authors.project_name as author,
     runs.primary_value as value,
     runs.primary_unit as unit,
-    ranks.gap_to_best,
-    runs.observed_at,
-    runs.run_id,
-    runs.submission_key,
-    submissions.author_key,
-    runs.comparison_key
+    ranks.gap_to_best as gap,
+    runs.observed_at as observed,
+    runs.run_id
 from ranks
 join runs on runs.run_id = ranks.run_id
 left join submissions on submissions.submission_key = runs.submission_key
 left join authors on authors.author_key = submissions.author_key
 where ranks.policy = (select ranking_policy from snapshot)
 order by
-    runs.source,
-    runs.problem,
-    runs.case_index nulls first,
-    runs.gpu,
-    runs.runner,
-    runs.comparison_key,
-    ranks.rank,
-    runs.run_id;
+    runs.source, runs.problem, runs.case_index nulls first, runs.gpu, runs.runner, runs.comparison_key, ranks.rank, runs.run_id;
