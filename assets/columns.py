@@ -33,6 +33,8 @@ class Column(NamedTuple):
 def plain(array: pa.Array | pa.ChunkedArray) -> pa.Array:
     """One array without dictionary encoding, with 32-bit text offsets."""
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    if isinstance(array, pa.ExtensionArray):
+        array = array.storage
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_large_string(array.type) or pa.types.is_string_view(array.type):

@@ -136,13 +136,12 @@ def snapshot(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     built = snapshots.draft_of(home)
     if built:
         checks.require(built)
-        published = snapshots.publish(home, built)
-    else:
-        published = snapshots.required(home)
     collections = [collection for name in _SOURCES if (collection := warehouse.collection(name))]
     gone = [line for collection in collections for line in _gone(warehouse, collection)]
+    # Before the pointer moves: an ingest that dies in between must not bring older files back the next time.
     for collection in collections:
         warehouse.raw.remember(collection)
+    published = snapshots.publish(home, built) if built else snapshots.required(home)
     warehouse.state.write("outcome", {
         "published": built is not None,
         "snapshot_id": published.snapshot_id,

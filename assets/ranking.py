@@ -9,7 +9,7 @@ import duckdb
 
 from assets.ranks import movements, rank, standings
 from warehouse.contracts import SCHEMA_VERSION, SCORES, TABLES
-from warehouse.database import connect
+from warehouse.database import connect, open_files
 from warehouse.parts import PartStore, part_key
 from warehouse.snapshots import Snapshot
 
@@ -54,7 +54,7 @@ def build_movements(
             for name in ("runs", "ranks", "cohorts"):
                 open_parts(connection, name, store.root, parts[name])
             for name in ("runs", "ranks"):
-                connection.read_parquet([str(path) for path in previous.parquet(name)]).create_view(f"previous_{name}")
+                open_files(connection, f"previous_{name}", previous.parquet(name))
             table = movements(connection, previous.snapshot_id, policy)
             writer.write("movements", table, TABLES["movements"].arrow_schema())
     return [f"movements/{key}/movements.parquet"]
@@ -65,7 +65,7 @@ def open_parts(
 ) -> None:
     """Make a relation of the rows of some files of a store; without files it has none."""
     if files:
-        connection.read_parquet([str(root / file) for file in files]).create_view(relation, replace=True)
+        open_files(connection, relation, [root / file for file in files])
     else:
         table = SCORES if schema == "scores" else TABLES[relation]
         connection.register(relation, table.empty())

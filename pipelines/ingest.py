@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
+from sqlalchemy.exc import SQLAlchemyError
 
 from pipelines.definitions import definitions
 from pipelines.resources import Request, Warehouse
@@ -36,10 +39,10 @@ def ingest(home: Home, request: Request) -> Outcome:
     Raises:
         KernelmartError: where it failed; nothing was published then.
     """
-    warehouse = Warehouse(folder=str(home.root))
-    with instance_of(home) as instance:
-        job = definitions.resolve_job_def("nightly")
-        result = job.execute_in_process(
+    warehouse = Warehouse(folder=str(home.root), held=True)
+    # Locked before Dagster's own storage is touched: two ingests of a new home would both make it.
+    with home.locked(), _instance_of(home) as instance:
+        result = definitions.resolve_job_def("nightly").execute_in_process(
             instance=instance,
             resources={"warehouse": warehouse, "request": request},
             run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
@@ -51,16 +54,24 @@ def ingest(home: Home, request: Request) -> Outcome:
     return Outcome(outcome["snapshot_id"], outcome["published"], outcome["stale"], outcome["gone"])
 
 
-def instance_of(home: Home) -> dg.DagsterInstance:
-    """The Dagster instance that lies in a home."""
-    try:
-        home.dagster.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise HomeError(f"{home.root}: the home cannot be made: {error.strerror}; name another") from error
+@contextmanager
+def _instance_of(home: Home) -> Iterator[dg.DagsterInstance]:
+    """The Dagster instance that lies in a home.
+
+    Raises:
+        HomeError: where its storage cannot be used.
+    """
     settings = Path(__file__).resolve().parent.parent / "dagster.yaml"
-    files.write_bytes(home.dagster / "dagster.yaml", settings.read_bytes())
-    os.environ["DAGSTER_HOME"] = str(home.dagster)
-    return dg.DagsterInstance.from_config(str(home.dagster))
+    try:
+        files.write_bytes(home.dagster / "dagster.yaml", settings.read_bytes())
+        os.environ["DAGSTER_HOME"] = str(home.dagster)
+        with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
+            yield instance
+    except (OSError, SQLAlchemyError) as error:
+        what = " ".join(str(error).split())[:200]
+        raise HomeError(
+            f"{home.dagster}: Dagster's storage cannot be used ({what}); make room, or remove it"
+        ) from error
 
 
 def _why(result: dg.ExecuteInProcessResult) -> str:

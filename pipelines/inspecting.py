@@ -175,12 +175,12 @@ def list_snapshots(as_json: bool, home: Path | None) -> None:
 def verify(snapshot_ids: tuple[str, ...], home: Path | None) -> None:
     """Whether every file of a snapshot is the one that was published; the latest unless named."""
     from pipelines.pages import counted, visible
-    from warehouse.snapshots import named, required
+    from warehouse.snapshots import damage_of, named, required
 
     where = Home.at(home)
     damaged = 0
     for snapshot in [named(where, name) for name in snapshot_ids] or [required(where)]:
-        lines = list(snapshot.damage())
+        lines = list(damage_of(where, snapshot))
         for line in lines:
             click.echo(visible(line))
         if not lines:

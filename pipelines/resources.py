@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -37,9 +39,15 @@ class State:
 
 
 class Warehouse(dg.ConfigurableResource):  # type: ignore[type-arg]
-    """The home of a run. It is locked from before the first step to after the last."""
+    """The home of a run. It is locked from before the first step to after the last.
+
+    Attributes:
+        folder: the home; by default `KERNELMART_HOME` or `./data`.
+        held: the caller holds the lock around the whole run.
+    """
 
     folder: str | None = None
+    held: bool = False
 
     @property
     def home(self) -> Home:
@@ -70,7 +78,7 @@ class Warehouse(dg.ConfigurableResource):  # type: ignore[type-arg]
     def yield_for_execution(self, context: dg.InitResourceContext) -> Iterator[Warehouse]:
         """Hold the home's lock for the run."""
         del context
-        with self.home.locked():
+        with contextlib.nullcontext() if self.held else self.home.locked():
             yield self
 
 
@@ -112,10 +120,11 @@ class Request(dg.ConfigurableResource):  # type: ignore[type-arg]
         name = "source_digests.parquet"
         if self.known_sources:
             file = warehouse.raw.keep_now(Path(self.known_sources), name)
-            return Collection(collection.source, (*(f for f in collection.files if f.locator != name), file))
+            return replace(collection, files=(*(f for f in collection.files if f.locator != name), file))
         if any(file.locator == name for file in collection.files) or last_good is None:
             return collection
-        return Collection(collection.source, (*collection.files, *(f for f in last_good.files if f.locator == name)))
+        known = (file for file in last_good.files if file.locator == name)
+        return replace(collection, files=(*collection.files, *known))
 
 
 def folder_problem(folder: Path, sources: list[str]) -> str | None:

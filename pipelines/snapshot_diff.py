@@ -15,7 +15,7 @@ from pipelines.pages import Page, counted, figure
 from pipelines.record_pages import short
 from pipelines.records import Record, rows
 from warehouse.contracts import SCHEMA_VERSION, TABLES
-from warehouse.database import connect
+from warehouse.database import connect, open_files
 from warehouse.errors import SnapshotError
 from warehouse.snapshots import Snapshot
 
@@ -139,7 +139,7 @@ def _require_comparable(first: Record, second: Record) -> None:
 
 def _open(connection: duckdb.DuckDBPyConnection, relation: str, snapshot: Snapshot, table: str) -> None:
     if paths := snapshot.parquet(table):
-        connection.read_parquet([str(path) for path in paths]).create_view(relation)
+        open_files(connection, relation, paths)
     else:
         connection.register(relation, TABLES[table].empty())
 

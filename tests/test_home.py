@@ -118,9 +118,16 @@ def test_a_home_is_where_the_caller_or_the_environment_says(tmp_path: Path, monk
 def test_a_status_that_is_missing_or_damaged_is_none(tmp_path: Path) -> None:
     home = Home(tmp_path)
     assert home.read_status() == {}
-    home.write_status({"stale": ["é"]})
-    assert home.read_status() == {"stale": ["é"]}
-    for damage in (b'{"stale": [', b"\xff", b""):
+    status = {"checked_at": "2026-01-01T00:00:00+00:00", "sources": {"é": {"stale": True}}}
+    home.write_status(status)
+    assert home.read_status() == status
+    others = (
+        b'{"sources": 5, "checked_at": ""}',
+        b'{"sources": {"a": 5}, "checked_at": ""}',
+        b'{"checked_at": 5}',
+        b"[]",
+    )
+    for damage in (b'{"stale": [', b"\xff", b"", *others):
         home.status.write_bytes(damage)
         assert home.read_status() == {}
     assert read_json(tmp_path) is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import json
 import os
 import shutil
@@ -24,11 +25,12 @@ from pipelines.resources import Request
 from replica.corpus import Corpus, hostile_text
 from tests.conftest import SmallHome
 from tests.oracle import read as oracle_read
-from warehouse import snapshots
+from warehouse import files, snapshots
 from warehouse.codes import CODES
 from warehouse.contracts import TABLES
 from warehouse.errors import KernelmartError
 from warehouse.home import Home
+from warehouse.raw import RawStore
 
 
 def run(home: Path, folder: Path, *sources: str) -> Outcome:
@@ -384,6 +386,74 @@ def test_a_home_that_cannot_be_made_is_one_line(corpus: Corpus, tmp_path: Path) 
         assert failed.returncode == 1
         assert "Traceback" not in failed.stderr
         assert failed.stderr.splitlines()[-1].startswith("Error: ")
+
+
+def test_a_damaged_original_is_replaced_by_the_next_ingest_of_it(copies: tuple[Path, Path]) -> None:
+    home, saved = copies
+    before = snapshots.required(Home(home)).manifest["content_digest"]
+    page = saved / "sol_execbench" / "submissions" / "9001.json"
+    kept = RawStore(home / "raw").path("sha256:" + hashlib.sha256(page.read_bytes()).hexdigest())
+    kept.write_bytes(kept.read_bytes().replace(b"0", b"1"))
+    for folder in ("tables", "snapshots"):
+        files.remove_tree(home / folder)
+    assert run(home, saved).published
+    assert snapshots.required(Home(home)).manifest["content_digest"] == before
+    assert list(RawStore(home / "raw").damaged()) == []
+
+
+def test_damaged_parts_are_made_anew(copies: tuple[Path, Path]) -> None:
+    home, saved = copies
+    before = snapshots.required(Home(home)).manifest["content_digest"]
+    for path in (home / "tables").rglob("runs*.parquet"):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    files.remove_tree(home / "snapshots")
+    assert run(home, saved).published
+    assert snapshots.required(Home(home)).manifest["content_digest"] == before
+
+
+@pytest.mark.parametrize("kind", ["fifo", "folder", "dangling link"])
+def test_a_name_without_a_regular_file_is_a_file_that_cannot_be_read(copies: tuple[Path, Path], kind: str) -> None:
+    home, saved = copies
+    before = rows(home, "select count(*) from runs")
+    path = saved / "kernelbot" / "trimul_submissions.parquet"
+    path.unlink()
+    if kind == "fifo":
+        os.mkfifo(path)
+    elif kind == "folder":
+        path.mkdir()
+    else:
+        path.symlink_to("nowhere")
+    (line,) = run(home, saved).stale
+    assert line.startswith("trimul_submissions.parquet: it is no regular file")
+    assert rows(home, "select count(*) from runs") == before
+
+
+def test_an_ingest_that_dies_before_the_pointer_moves_never_brings_older_files_back(
+    copies: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home, saved = copies
+    path = saved / "kernelbot" / "trimul_submissions.parquet"
+    pq.write_table(pq.read_table(path).slice(1), path)
+
+    def die(*_: object) -> None:
+        raise OSError("killed")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(snapshots, "publish", die)
+        with pytest.raises(KernelmartError, match="killed"):
+            run(home, saved)
+    before = rows(home, "select count(*) from runs")[0][0]
+    shutil.rmtree(saved / "kernelbot")
+    assert run(home, saved).published
+    assert rows(home, "select count(*) from runs") == [(before - 1,)]
+
+
+def test_a_home_may_be_called_anything(corpus: Corpus, tmp_path: Path) -> None:
+    home = tmp_path / "problem=evil" / "name=it's [a] \u202e"
+    assert run(home, corpus.folder, "sol-execbench").published
+    assert {problem for (problem,) in rows(home, "select problem from runs")} != {"evil"}
 
 
 def test_a_damaged_pointer_is_one_line_and_loses_no_snapshot(copies: tuple[Path, Path]) -> None:

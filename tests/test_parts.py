@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from pathlib import Path
@@ -30,7 +31,8 @@ def test_a_part_holds_its_tables_and_what_was_said_of_it(tmp_path: Path) -> None
     assert part.folder == tmp_path / "stage" / "k1"
     assert part.read("rows").equals(ROWS)
     assert part.read("batches").equals(ROWS)
-    assert part.facts == {"about": "x", "rows": {"rows": 2, "batches": 2}}
+    digests = {name: hashlib.sha256(part.path(name).read_bytes()).hexdigest() for name in ("rows", "batches")}
+    assert part.facts == {"about": "x", "rows": {"rows": 2, "batches": 2}, "sha256": digests}
     assert sorted(path.name for path in part.folder.iterdir()) == ["batches.parquet", "part.json", "rows.parquet"]
 
 
@@ -54,7 +56,7 @@ def test_what_is_learnt_while_making_a_part_is_recorded(tmp_path: Path) -> None:
         facts["rejects"] = [1, 2]
     part = store.find("stage", "k")
     assert part is not None
-    assert part.facts == {"rejects": [1, 2], "rows": {}}
+    assert part.facts == {"rejects": [1, 2], "rows": {}, "sha256": {}}
 
 
 def test_a_part_whose_making_fails_is_not_there(tmp_path: Path) -> None:
@@ -75,6 +77,26 @@ def test_a_part_is_replaced_when_it_is_made_again(tmp_path: Path) -> None:
     store = PartStore(tmp_path)
     make(store, "k1")
     assert make(store, "k1", ROWS.slice(1)).read("rows").num_rows == 1
+
+
+@pytest.mark.parametrize("damage", [b"", b"PAR1", None])
+def test_a_part_that_is_no_longer_what_was_written_does_not_count(tmp_path: Path, damage: bytes | None) -> None:
+    store = PartStore(tmp_path)
+    path = make(store, "k1").path("rows")
+    content = bytearray(path.read_bytes())
+    content[10] ^= 1
+    path.write_bytes(content if damage is None else damage)
+    assert store.find("stage", "k1") is None
+    path.unlink()
+    assert store.find("stage", "k1") is None
+    assert make(store, "k1").read("rows").equals(ROWS)
+
+
+@pytest.mark.parametrize("record", [b"{}", b"[]", b"{", b'{"sha256": 5}'])
+def test_a_part_whose_record_is_damaged_does_not_count(tmp_path: Path, record: bytes) -> None:
+    store = PartStore(tmp_path)
+    (make(store, "k1").folder / "part.json").write_bytes(record)
+    assert store.find("stage", "k1") is None
 
 
 def test_a_part_without_its_record_does_not_count(tmp_path: Path) -> None:

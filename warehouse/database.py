@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -10,6 +11,12 @@ import duckdb
 from warehouse.statements import statement
 
 MEMORY_LIMIT = os.environ.get("KERNELMART_MEMORY_LIMIT", "450MB")
+
+
+def open_files(connection: duckdb.DuckDBPyConnection, relation: str, paths: Sequence[Path | str]) -> None:
+    """Make a relation of the rows of some Parquet files. A folder's name is no column, whatever it looks like."""
+    rows = connection.read_parquet([str(path) for path in paths], hive_partitioning=False)
+    rows.create_view(relation, replace=True)
 
 
 def connect(

@@ -60,8 +60,11 @@ class Home:
         return self.root / "tables" / ".temporary"
 
     def read_status(self) -> dict[str, Any]:
-        """The last ingest's status; empty before the first."""
-        return read_json(self.status) or {}
+        """The last ingest's status; empty before the first, and where it is of another form than was written."""
+        status = read_json(self.status)
+        sources = status.get("sources") if isinstance(status, dict) else None
+        wellformed = isinstance(sources, dict) and all(isinstance(source, dict) for source in sources.values())
+        return status if wellformed and isinstance(status.get("checked_at"), str) else {}
 
     def write_status(self, status: dict[str, Any]) -> None:
         """Say what an ingest saw."""
@@ -80,7 +83,8 @@ class Home:
             self.root.mkdir(parents=True, exist_ok=True)
             lock.acquire()
         except Timeout as error:
-            who = read_json(holder) or {}
+            said = read_json(holder)
+            who = said if isinstance(said, dict) else {}
             raise HomeError(
                 f"{self.root}: another ingest holds this home (process {who.get('process', 'unknown')} on "
                 f"{who.get('host', 'this host')}, since {who.get('since', 'an unknown time')}); wait for it to end"

@@ -36,7 +36,8 @@ class Part:
     @property
     def facts(self) -> dict[str, Any]:
         """What was recorded about the part."""
-        return dict(read_json(self.folder / "part.json") or {})
+        facts = read_json(self.folder / "part.json")
+        return facts if isinstance(facts, dict) else {}
 
 
 class PartWriter:
@@ -61,13 +62,16 @@ class PartStore:
         self.root = root
 
     def find(self, stage: str, key: str) -> Part | None:
-        """The part of a stage that was made from `key`, if it is there."""
+        """The part of a stage that was made from `key`, if it is there and whole."""
         part = Part(self.root / stage / key)
-        about = part.folder / "part.json"
-        if not about.exists():
+        stated = part.facts.get("sha256")
+        if not isinstance(stated, dict) or any(
+            not part.path(name).is_file() or _sha256(part.path(name)) != digest for name, digest in stated.items()
+        ):
+            # Not there, or no longer what was written: it is made anew.
             return None
         # What is in use stays: pruning goes by this time.
-        os.utime(about)
+        os.utime(part.folder / "part.json")
         return part
 
     @contextmanager
@@ -78,7 +82,8 @@ class PartStore:
         with files.writing_folder(target) as aside:
             writer = PartWriter(aside)
             yield writer
-            files.write_json(aside / "part.json", {**facts, "rows": writer.counts})
+            digests = {name: _sha256(writer.part.path(name)) for name in writer.counts}
+            files.write_json(aside / "part.json", {**facts, "rows": writer.counts, "sha256": digests})
 
     def prune(self, days: float) -> None:
         """Remove the parts that nothing has used for some days."""
@@ -91,3 +96,8 @@ class PartStore:
 def part_key(*inputs: Any) -> str:
     """Name of a part from what it is made of: 32 hex digits."""
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

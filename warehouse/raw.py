@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from warehouse import files
-from warehouse.errors import HomeError
+from warehouse.errors import HomeError, UnreadableError
 from warehouse.home import read_json
 
 _CHUNK = 1 << 20
@@ -27,6 +28,15 @@ class RawFile:
     fetched_at: datetime
     revision: str | None = None
 
+    def require_whole(self) -> None:
+        """See that the object still has the digest that names it.
+
+        Raises:
+            UnreadableError: where it has not.
+        """
+        if not self.path.is_file() or "sha256:" + _sha256(self.path) != self.content_digest:
+            raise UnreadableError(f"{self.locator}: its original in the raw store is damaged or gone; ingest it again")
+
     def as_record(self) -> dict[str, Any]:
         """The file as JSON; its path follows from its digest."""
         record = asdict(self)
@@ -36,11 +46,13 @@ class RawFile:
 
 @dataclass(frozen=True)
 class Collection:
-    """The files of a source that an ingest uses, and one line for each that is older than it should be."""
+    """The files of a source that an ingest uses, those that could not be kept with the reason, and one line for each
+    that is older than it should be."""
 
     source: str
     files: tuple[RawFile, ...]
     stale: tuple[str, ...] = ()
+    unreadable: tuple[tuple[str, str], ...] = ()
 
     @property
     def revision(self) -> str | None:
@@ -60,7 +72,36 @@ class Collection:
             "source": self.source,
             "files": [file.as_record() for file in self.files],
             "stale": list(self.stale),
+            "unreadable": [list(entry) for entry in self.unreadable],
         }
+
+    def with_last_good(self, read: Callable[[RawFile], object], last_good: Collection | None) -> Collection:
+        """The collection with every file looked at; what cannot be read gives way to its last good content.
+
+        Args:
+            read: raises `UnreadableError`, naming the file, where it cannot be read.
+            last_good: the files of the last completed ingest.
+
+        Raises:
+            UnreadableError: for a file that cannot be read and was never good.
+        """
+        earlier = {file.locator: file for file in last_good.files} if last_good else {}
+        used: list[RawFile] = []
+        stale = list(self.stale)
+        broken = [(locator, UnreadableError(f"{locator}: {reason}")) for locator, reason in self.unreadable]
+        for file in self.files:
+            try:
+                read(file)
+                used.append(file)
+            except UnreadableError as error:
+                broken.append((file.locator, error))
+        for locator, why in broken:
+            if locator not in earlier:
+                raise why
+            read(earlier[locator])
+            stale.append(f"{why}; its content of {earlier[locator].fetched_at:%Y-%m-%d %H:%M} is used instead")
+            used.append(earlier[locator])
+        return Collection(self.source, tuple(used), tuple(stale))
 
 
 class RawStore:
@@ -89,7 +130,7 @@ class RawStore:
                         size += len(chunk)
                         copy.write(chunk)
                 digest = "sha256:" + hasher.hexdigest()
-                if not self._has(digest, size):
+                if not self.is_whole(digest):
                     publish(self.path(digest))
         except OSError as error:
             raise HomeError(f"{locator}: cannot be kept in {self.root}: {error.strerror or error}") from error
@@ -116,25 +157,39 @@ class RawStore:
     def collection(self, record: dict[str, Any]) -> Collection:
         """A collection from its JSON form."""
         files = tuple(self.from_record(file) for file in record["files"])
-        return Collection(record["source"], files, tuple(record["stale"]))
+        unreadable = tuple((locator, reason) for locator, reason in record["unreadable"])
+        return Collection(record["source"], files, tuple(record["stale"]), unreadable)
 
     def collect_folder(self, source: str, folder: Path, patterns: Iterable[str]) -> Collection:
         """Keep the files of a folder that match any of the patterns; locators are paths relative to the folder."""
         now = datetime.now(UTC)
-        found = sorted({path for pattern in patterns for path in folder.glob(pattern) if path.is_file()})
-        return Collection(source, tuple(self.keep(path, path.relative_to(folder).as_posix(), now) for path in found))
+        kept: list[RawFile] = []
+        unreadable: list[tuple[str, str]] = []
+        for path in sorted({path for pattern in patterns for path in folder.glob(pattern)}):
+            locator = path.relative_to(folder).as_posix()
+            if not path.is_file():
+                unreadable.append((locator, "it is no regular file; put the file itself there"))
+            elif not os.access(path, os.R_OK):
+                unreadable.append((locator, "it may not be read; change its mode"))
+            else:
+                kept.append(self.keep(path, locator, now))
+        return Collection(source, tuple(kept), unreadable=tuple(unreadable))
 
     def damaged(self) -> Iterator[tuple[Path, str]]:
         """Objects whose bytes no longer have the digest that names them, with what they have."""
         for path in sorted((self.root / "objects").glob("??/*")):
-            with path.open("rb") as file:
-                found = hashlib.file_digest(file, "sha256").hexdigest()
-            if found != path.name:
+            if (found := _sha256(path)) != path.name:
                 yield path, found
 
-    def _has(self, digest: str, size: int) -> bool:
-        path = self.path(digest)
-        return path.exists() and path.stat().st_size == size
+    def is_whole(self, content_digest: str) -> bool:
+        """Whether the object with a digest is there and has it."""
+        path = self.path(content_digest)
+        return path.is_file() and "sha256:" + _sha256(path) == content_digest
 
     def _listing(self, source: str) -> Path:
         return self.root / "sources" / f"{source}.json"
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

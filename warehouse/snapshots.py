@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from warehouse import files
 from warehouse.contracts import SCHEMA_VERSION, TABLES, Table, datapackage
-from warehouse.database import connect
+from warehouse.database import connect, open_files
 from warehouse.digests import RowsDigest
 from warehouse.errors import SnapshotError
 from warehouse.home import Home, read_json
@@ -33,6 +33,7 @@ STORAGE_VERSION = "v1.0.0"
 BATCH_ROWS = files.ROW_GROUP_ROWS
 # Say what a snapshot is or how it differs from another; no part of what it holds.
 _OUTSIDE_CONTENT = ("snapshot", "movements")
+_MANIFEST_KEYS = {"snapshot_id", "created_at", "content_digest", "inputs", "inputs_key", "tables", "files"}
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Snapshot:
             SnapshotError: where the manifest is not there or damaged.
         """
         manifest = read_json(self.folder / "manifest.json")
-        if not isinstance(manifest, dict):
+        if not isinstance(manifest, dict) or not manifest.keys() >= _MANIFEST_KEYS:
             raise SnapshotError(f"{self.folder}: there is no snapshot with a manifest that can be read")
         return manifest
 
@@ -107,13 +108,27 @@ def sound(home: Home) -> Snapshot | None:
     """The latest snapshot if all its files are as they were published; None if not, and before the first."""
     snapshot = latest(home)
     try:
-        damage = next(snapshot.damage(), None) if snapshot else None
+        damage = next(damage_of(home, snapshot), None) if snapshot else None
     except SnapshotError as error:
         damage = str(error)
     if damage is None:
         return snapshot
     log.warning("damaged: %s; the snapshot is made anew", damage)
     return None
+
+
+def damage_of(home: Home, snapshot: Snapshot) -> Iterator[str]:
+    """One line for each file of a snapshot that is not as it was published; of the latest, its manifest too."""
+    pointer = read_json(home.snapshots / "latest.json")
+    manifest = snapshot.folder / "manifest.json"
+    if (
+        isinstance(pointer, dict)
+        and pointer.get("path") == snapshot.folder.name
+        and manifest.is_file()
+        and pointer.get("manifest_sha256") != _sha256(manifest)
+    ):
+        yield f"{manifest}: it is not the manifest that the pointer names"
+    yield from snapshot.damage()
 
 
 def required(home: Home) -> Snapshot:
@@ -285,8 +300,9 @@ class _Writer:
         connection.execute("use published")
         for name, table in TABLES.items():
             connection.execute(table.ddl())
-            text = f'insert into "{name}" select * from read_parquet($files)'
-            connection.execute(text, {"files": self.parquet(name)})
+            if paths := self.parquet(name):
+                text = f'insert into "{name}" select * from read_parquet($files, hive_partitioning = false)'
+                connection.execute(text, {"files": paths})
         for text in ("macros", "snapshot/manifest", *names("views")):
             connection.execute(statement(text))
         connection.execute("use memory")
@@ -297,11 +313,12 @@ class _Writer:
         """Runs and their measurements, in parts by source and problem, so that nothing large is sorted at once."""
         where: dict[tuple[str, str], list[str]] = {}
         for path in paths:
-            rows = self._connection.read_parquet(path).select("source, problem").distinct().fetchall()
+            open_files(self._connection, "part_rows", [path])
+            rows = self._connection.execute("select distinct source, problem from part_rows").fetchall()
             for source, problem in rows:
                 where.setdefault((source, problem), []).append(path)
         for source, problem in sorted(where):
-            self._connection.read_parquet(where[source, problem]).create_view("part_rows", replace=True)
+            open_files(self._connection, "part_rows", where[source, problem])
             text = "create or replace temp table part_runs as select * from part_rows where source = ? and problem = ?"
             self._connection.execute(text, [source, problem])
             part = f"{kebab(source)}-{hashlib.sha256(f'{source}/{problem}'.encode()).hexdigest()[:12]}"
@@ -312,7 +329,7 @@ class _Writer:
     def _rows_of(self, paths: list[str], table: Table) -> None:
         """Make `part_rows` the rows of some files."""
         if paths:
-            self._connection.read_parquet(paths).create_view("part_rows", replace=True)
+            open_files(self._connection, "part_rows", paths)
         else:
             source = TABLES["runs"] if table.name == "run_lookup" else table
             self._connection.from_arrow(source.empty()).create_view("part_rows", replace=True)
@@ -349,7 +366,7 @@ class _Writer:
 def _previous_drift(connection: duckdb.DuckDBPyConnection, previous: Snapshot | None) -> None:
     paths = [str(path) for path in previous.parquet("drift")] if previous else []
     if paths:
-        connection.read_parquet(paths).create_view("previous_drift")
+        open_files(connection, "previous_drift", paths)
     else:
         connection.register("previous_drift", TABLES["drift"].empty())
 
@@ -361,9 +378,9 @@ def _sorted(relation: str, table: Table) -> str:
 
 
 def _attribution(connection: duckdb.DuckDBPyConnection, paths: list[str]) -> str:
-    rows = connection.execute(
-        "select name, url, license, attribution, terms from read_parquet($paths) order by source", {"paths": paths}
-    ).fetchall()
+    open_files(connection, "part_rows", paths)
+    text = "select name, url, license, attribution, terms from part_rows order by source"
+    rows = connection.execute(text).fetchall()
     lines = ["# Attribution", ""]
     for name, url, license_name, attribution, terms in rows:
         lines += [f"## {name}", "", f"{attribution}, {url}", "", f"Licence: {license_name}. {terms}", ""]

@@ -83,16 +83,22 @@ def read_known_sources(file: SubmissionsFile) -> tuple[pa.Table, SmallFile]:
             "size_bytes": sizes[row].as_py(),
         }
         account.reject(row, "BAD_DIGEST", "needs a submission id, a digest sha256:<64 hex> and a size", raw)
-    rows = (
-        pa.table([ids, digests, sizes], schema=KNOWN_SOURCES)
-        .filter(usable)
-        .sort_by([("submission_id", "ascending"), ("source_digest", "ascending"), ("source_bytes", "ascending")])
-    )
-    first = rows.group_by("submission_id", use_threads=False).aggregate(
-        [("source_digest", "first"), ("source_bytes", "first"), ("source_digest", "count_distinct")]
-    )
-    for number in first.filter(pc.greater(first["source_digest_count_distinct"], 1))["submission_id"].to_pylist():
+    rows = pa.table([ids, digests, sizes], schema=KNOWN_SOURCES).filter(usable)
+    first = merge_known_sources([rows])
+    several = rows.group_by("submission_id").aggregate([("source_digest", "count_distinct")])
+    for number in several.filter(pc.greater(several["source_digest_count_distinct"], 1))["submission_id"].to_pylist():
         account.conflicts[f"submission {number} has several digests, the smallest counts"] += 1
     account.duplicate = rows.num_rows - first.num_rows
+    return first, account
+
+
+def merge_known_sources(tables: list[pa.Table]) -> pa.Table:
+    """Digests and sizes of several tables as `KNOWN_SOURCES`, each submission once, with its smallest digest."""
+    rows = pa.concat_tables(tables).sort_by(
+        [("submission_id", "ascending"), ("source_digest", "ascending"), ("source_bytes", "ascending")]
+    )
+    first = rows.group_by("submission_id", use_threads=False).aggregate(
+        [("source_digest", "first"), ("source_bytes", "first")]
+    )
     kept = first.select(["submission_id", "source_digest_first", "source_bytes_first"])
-    return kept.rename_columns(KNOWN_SOURCES.names).cast(KNOWN_SOURCES), account
+    return kept.rename_columns(KNOWN_SOURCES.names).cast(KNOWN_SOURCES)

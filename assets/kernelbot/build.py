@@ -10,7 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from assets.kernelbot.boards import KNOWN_SOURCES, SmallFile, read_boards, read_known_sources
+from assets.kernelbot.boards import (
+    KNOWN_SOURCES,
+    SmallFile,
+    merge_known_sources,
+    read_boards,
+    read_known_sources,
+)
 from assets.kernelbot.documents import SOURCE
 from assets.kernelbot.facts import facts_revision, load_boards
 from assets.kernelbot.normalise import VERSION, BoardListing, FileRows, Normaliser
@@ -45,23 +51,18 @@ def read_files(store: PartStore, collection: Collection, last_good: Collection |
     Raises:
         UnreadableError: for a file that cannot be read and was never good, and where there is no file at all.
     """
-    earlier = {file.locator: file for file in last_good.files} if last_good else {}
-    if not any(file.locator != "source_digests.parquet" for file in collection.files):
+    digests = "source_digests.parquet"
+    if not any(file.locator != digests for file in collection.files) and not collection.unreadable:
         if last_good is None:
             raise UnreadableError(f"{SOURCE}: there is no Parquet file to read; fetch the dataset's files")
         return replace(last_good, stale=(f"{SOURCE}: there is no Parquet file to read",))
-    used: list[RawFile] = []
-    stale = list(collection.stale)
-    for file in collection.files:
-        try:
-            _read_file(store, file)
-            used.append(file)
-        except UnreadableError as error:
-            if file.locator not in earlier:
-                raise
-            stale.append(f"{error}; its content of {earlier[file.locator].fetched_at:%Y-%m-%d %H:%M} is used instead")
-            used.append(earlier[file.locator])
-    return Collection(collection.source, tuple(used), tuple(stale))
+
+    def read(file: RawFile) -> None:
+        family = _read_file(store, file).facts["family"]
+        if file.locator == digests and family != "sources":
+            raise UnreadableError(f"{digests}: it needs the columns submission_id, content_digest and size_bytes")
+
+    return collection.with_last_good(read, last_good)
 
 
 def build_tables(store: PartStore, collection: Collection, temporary: Path) -> dict[str, list[str]]:
@@ -72,7 +73,7 @@ def build_tables(store: PartStore, collection: Collection, temporary: Path) -> d
     key = part_key(collection.inputs(), PARSER, VERSION, facts_revision(), SCHEMA_VERSION)
     stage = f"{SOURCE}/tables"
     part = store.find(stage, key)
-    if part is None:
+    if part is None or not all(store.find(*place) for place in _places(part)):
         with store.making(stage, key, facts := {}) as writer:
             tables = _make_tables(store, collection, temporary)
             files: dict[str, list[str]] = {}
@@ -88,11 +89,18 @@ def build_tables(store: PartStore, collection: Collection, temporary: Path) -> d
     return dict(part.facts["files"])
 
 
+def _places(part: Part) -> set[tuple[str, str]]:
+    """Stage and key of every part that has files of these tables."""
+    folders = {Path(file).parent for files in part.facts["files"].values() for file in files}
+    return {(folder.parent.as_posix(), folder.name) for folder in folders}
+
+
 def _read_file(store: PartStore, file: RawFile) -> Part:
     key = part_key(file.content_digest, PARSER)
     stage = f"{SOURCE}/rows"
     if part := store.find(stage, key):
         return part
+    file.require_whole()
     reader = SubmissionsFile(file)
     facts: dict[str, Any] = {"family": reader.family, "rows_read": reader.rows_read}
     with store.making(stage, key, facts) as writer:
@@ -114,7 +122,8 @@ def _make_tables(store: PartStore, collection: Collection, temporary: Path) -> d
         if family == "boards":
             listings, accounts[locator] = read_boards(SubmissionsFile(file))
         elif family == "sources":
-            known_sources, accounts[locator] = read_known_sources(SubmissionsFile(file))
+            known, accounts[locator] = read_known_sources(SubmissionsFile(file))
+            known_sources = merge_known_sources([known_sources, known])
         elif family in ("per_case", "aggregate"):
             rows.append(FileRows(locator, file.content_digest, family, part.path("rows")))
     with connect(temporary=temporary) as connection:

@@ -22,6 +22,7 @@ from assets.kernelbot.documents import SOURCE
 from assets.kernelbot.facts import CORRECTNESS, UNLISTED_BOARDS, Board
 from assets.kernelbot.read import ROWS
 from warehouse.contracts import SCORES, TABLES
+from warehouse.database import open_files
 from warehouse.identity import canonical_json, correctness_key, document, kebab
 from warehouse.statements import statement
 
@@ -180,7 +181,7 @@ class Normaliser:
 
     def _open(self, file: FileRows) -> None:
         """Make `file_rows` and `file` those of one file."""
-        self._connection.read_parquet(str(file.path)).create_view("file_rows", replace=True)
+        open_files(self._connection, "file_rows", [file.path])
         self._describe_file(file.locator, file.content_digest, file.family, self.files.index(file))
 
     def _describe_file(self, locator: str, content_digest: str, family: str, precedence: int) -> None:

@@ -27,6 +27,7 @@ from warehouse.raw import RawFile
 PARSER = "kernelbot/1"
 BATCH_ROWS = 16_384
 _LONGEST_RAW_TEXT = 2_000
+_SHORT_RAW_TEXT = 60
 
 _CASE_FIELDS = ("spec", "runs", "mean", "std", "best", "worst")
 CASE = pa.struct([("index", pa.int64()), *[(name, pa.string()) for name in _CASE_FIELDS]])
@@ -80,9 +81,10 @@ _UNUSED: dict[Family, set[str]] = {
 }  # fmt: skip
 _SYSTEM_FIELDS = {"cpu", "gpu", "platform", "torch", "device_count", "runtime"}
 _RESULT_FIELD = re.compile(
-    r"check|(benchmark|test)-count|test\.\d+\.\w+|benchmark\.\d+\.(spec|runs|mean|std|err|best|worst|report)"
+    r"check|(benchmark|test)-count|test\.[0-9]+\.\w+"
+    r"|benchmark\.(0|[1-9][0-9]{0,5})\.(spec|runs|mean|std|best|worst|err|report)"
 )
-_CASE_FIELD = re.compile(r"benchmark\.(\d{1,6})\.(spec|runs|mean|std|best|worst)")
+_CASE_FIELD = re.compile(r"benchmark\.(0|[1-9][0-9]{0,5})\.(spec|runs|mean|std|best|worst)")
 
 
 @dataclass
@@ -95,6 +97,8 @@ class SubmissionsFile:
 
     def __post_init__(self) -> None:
         self._parquet = open_parquet(self.source)
+        if twice := [name for name, count in Counter(self.schema.names).items() if count > 1]:
+            raise UnreadableError(f"{self.source.locator}: it has the column {twice[0]!r} twice; fetch it again")
         for name, kind in self._unexpected():
             self.drift[(name, kind, "")] += 1
 
@@ -113,7 +117,7 @@ class SubmissionsFile:
             return "aggregate"
         if set(_TOP_COLUMNS["sources"]) <= names:
             return "sources"
-        return "boards" if {"id", "name"} <= names and "submission_id" not in names else "unknown"
+        return "boards" if set(_TOP_COLUMNS["boards"]) <= names and "submission_id" not in names else "unknown"
 
     @property
     def rows_read(self) -> int:
@@ -313,25 +317,36 @@ class SubmissionsFile:
         rows = pc.indices_nonzero(ambiguous).to_pylist()
         digests: list[str | None] = [None] * batch.num_rows
         if rows:
-            taken = batch.take(pa.array(rows)).column("run_result") if "run_result" in batch.schema.names else None
-            results = _pylist(taken) if taken is not None else [None] * len(rows)
+            # Slices, since not every type of text can be taken from.
+            column = batch.column("run_result") if "run_result" in batch.schema.names else None
+            results = [_pylist(column.slice(row, 1))[0] if column is not None else None for row in rows]
             for row, result in zip(rows, results, strict=True):
                 stated = {"run_passed": typed["passed"][row].as_py(), "run_score": typed["score"][row].as_py()}
                 digests[row] = content_digest({**stated, "run_result": result})
         return pa.array(digests, pa.string())
 
-    def _reject(self, batch: pa.RecordBatch, row: int, first: int, reason: str, detail: str) -> None:
-        raw = {name: _pylist(batch.column(name).slice(row, 1))[0] for name in batch.schema.names if name != "code"}
-        self.rejects.append({"item": str(first + row), "reason": reason, "detail": detail, "raw": raw_json(raw)})
+    def _reject(
+        self, batch: pa.RecordBatch, row: int, first: int, reason: str, detail: str, longest: int = _LONGEST_RAW_TEXT
+    ) -> None:
+        raw = {name: _pylist(batch.column(name).slice(row, 1))[0] for name in batch.schema.names if not _is_code(name)}
+        self.rejects.append(
+            {"item": str(first + row), "reason": reason, "detail": detail, "raw": raw_json(raw, longest)}
+        )
 
     def _reject_all(self, reason: str, detail: str) -> Iterator[pa.RecordBatch]:
         first = 0
-        leaves = [name for name in self.schema.names if name != "code"]
+        leaves = [name for name in self.schema.names if not _is_code(name)]
         for batch in self._batches(leaves):
             for row in range(batch.num_rows):
-                self._reject(batch, row, first, reason, detail)
+                # A whole file of them: of each row enough to know it by.
+                self._reject(batch, row, first, reason, detail, longest=_SHORT_RAW_TEXT)
             first += batch.num_rows
             yield from ()
+
+
+def _is_code(name: str) -> bool:
+    """Whether a column holds source text, however its name is written."""
+    return name.lower() == "code"
 
 
 def open_parquet(source: RawFile) -> pq.ParquetFile:
@@ -358,9 +373,9 @@ def content_digest(content: dict[str, Any]) -> str:
     return hashlib.sha256(canonical_json(_present(content)).encode()).hexdigest()
 
 
-def raw_json(raw: dict[str, Any]) -> str:
+def raw_json(raw: dict[str, Any], longest: int = _LONGEST_RAW_TEXT) -> str:
     """A rejected row as canonical JSON: long text cut, bytes read as far as they go, unwritable numbers as text."""
-    return canonical_json(_writable(raw))
+    return canonical_json(_writable(raw, longest))
 
 
 def _present(value: Any) -> Any:
@@ -383,17 +398,21 @@ def _present(value: Any) -> Any:
             return str(value)
 
 
-def _writable(value: Any) -> Any:
+def _writable(value: Any, longest: int = _LONGEST_RAW_TEXT) -> Any:
     match value:
         case dict():
-            return {_writable(str(name)): _writable(entry) for name, entry in value.items() if entry is not None}
+            return {
+                _writable(str(name), longest): _writable(entry, longest)
+                for name, entry in value.items()
+                if entry is not None
+            }
         case list() | tuple():
-            return [_writable(entry) for entry in value]
+            return [_writable(entry, longest) for entry in value]
         case bytes():
-            return _writable(value[: 4 * _LONGEST_RAW_TEXT].decode("utf-8", errors="replace"))
+            return _writable(value[: 4 * longest].decode("utf-8", errors="replace"), longest)
         case str():
             clean = value.encode("utf-8", errors="replace").decode("utf-8")
-            return clean if len(clean) <= _LONGEST_RAW_TEXT else clean[:_LONGEST_RAW_TEXT] + "…"
+            return clean if len(clean) <= longest else clean[:longest] + "…"
         case bool() | None:
             return value
         case int() | float() if math.isfinite(value) and abs(value) < 2**53:

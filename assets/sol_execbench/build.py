@@ -42,24 +42,13 @@ def check_answers(collection: Collection, last_good: Collection | None) -> Colle
     Raises:
         UnreadableError: for an answer that cannot be read and was never good, and where there is no listing.
     """
-    earlier = {file.locator: file for file in last_good.files} if last_good else {}
-    used: list[RawFile] = []
-    stale = list(collection.stale)
-    if not any(file.locator == "kernels.json" for file in collection.files):
+    listed = {file.locator for file in collection.files} | {locator for locator, _ in collection.unreadable}
+    if "kernels.json" not in listed:
         missing = f"{SOURCE}: there is no kernels.json; fetch the listing of kernels"
         if last_good is None:
             raise UnreadableError(missing)
         return replace(last_good, stale=(missing,))
-    for file in collection.files:
-        try:
-            _check(file)
-            used.append(file)
-        except UnreadableAnswer as error:
-            if file.locator not in earlier:
-                raise UnreadableError(str(error)) from error
-            stale.append(f"{error}; its content of {earlier[file.locator].fetched_at:%Y-%m-%d %H:%M} is used instead")
-            used.append(earlier[file.locator])
-    return Collection(collection.source, tuple(used), tuple(stale))
+    return collection.with_last_good(_check, last_good)
 
 
 def build_tables(store: PartStore, collection: Collection) -> dict[str, list[str]]:
@@ -87,8 +76,12 @@ def _answer(file: RawFile) -> Answer:
 
 
 def _check(file: RawFile) -> None:
+    file.require_whole()
     answer = _answer(file)
-    if answer.kind in ("listing", "definition", "submissions"):
-        read(answer)
-    elif answer.kind == "leaderboard":
-        parse(answer)
+    try:
+        if answer.kind in ("listing", "definition", "submissions"):
+            read(answer)
+        elif answer.kind == "leaderboard":
+            parse(answer)
+    except UnreadableAnswer as error:
+        raise UnreadableError(str(error)) from error

@@ -294,7 +294,7 @@ def _shape_entry(entry: Any, what: str) -> int | str:
         return entry.lower()
     if len(entry.lstrip("0")) > len(str(MAXIMUM_INTEGER)):
         raise Rejected("NUMBER_OUT_OF_RANGE", f"{what} is beyond 2^53 - 1")
-    return check_integer(int(entry), what)
+    return check_integer(int(entry.lstrip("0") or "0"), what)
 
 
 def _expression(value: Any, what: str) -> str:

@@ -23,7 +23,8 @@ history as (
     from instants
 ),
 
-falls as (
+-- Found before the runs are looked at again: runs of many cohorts may share an instant and a value.
+falls as materialized (
     select keys.comparison_key, history.observed_at, history.value, history.previous_value
     from history
     join keys using (cohort)
