@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 LOCK := requirements.lock
 
-.PHONY: install demo test lint docs lock clean
+.PHONY: install demo test lint docs bench lock clean
 
 install: .venv/installed
 
@@ -24,6 +24,9 @@ lint: install
 
 test: lint
 	$(BIN)/python -m pytest
+
+bench: install
+	$(BIN)/python -m benchmarks.ranking
 
 docs: install
 	$(BIN)/python -m warehouse.dictionary
