@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,8 +16,6 @@ from pipelines.resources import Request, Warehouse
 from warehouse import files
 from warehouse.errors import HomeError, KernelmartError
 from warehouse.home import Home
-
-log = logging.getLogger("kernelmart")
 
 _EXPECTED = {KernelmartError.__name__, *(kind.__name__ for kind in KernelmartError.__subclasses__())}
 

@@ -14,7 +14,6 @@ from pydantic import Field
 
 from warehouse import files
 from warehouse.contracts import RANKING_POLICY
-from warehouse.errors import UnreadableError
 from warehouse.home import Home, read_json
 from warehouse.parts import PartStore
 from warehouse.raw import Collection, RawStore
@@ -99,11 +98,7 @@ class Request(dg.ConfigurableResource):  # type: ignore[type-arg]
     policy: str = RANKING_POLICY
 
     def collect(self, warehouse: Warehouse, source: str, room: str, patterns: Iterable[str]) -> Collection | None:
-        """The files of a source: new ones where it was asked for, else its last good ones.
-
-        Raises:
-            UnreadableError: where no folder was named.
-        """
+        """The files of a source: new ones where it was asked for, else its last good ones."""
         folder = Path(self.folder) / room if self.folder else None
         asked = (not self.sources or source in self.sources) and folder is not None and folder.is_dir()
         warehouse.state.write(f"asked/{source}", asked)
@@ -135,6 +130,3 @@ def folder_problem(folder: Path, sources: list[str]) -> str | None:
     if not any((folder / room).is_dir() for room in wanted):
         return f"{folder}: no source is there; it must have a folder {' or '.join(wanted)}"
     return None
-
-
-__all__ = ["SOURCE_FOLDERS", "Request", "UnreadableError", "Warehouse", "folder_problem"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -145,6 +146,12 @@ def _slices(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa
                 waiting, count = [], 0
     if waiting:
         yield pa.Table.from_batches(waiting).cast(schema).combine_chunks()
+
+
+def sha256(path: Path) -> str:
+    """SHA-256 of a file's bytes, as 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def synchronise(path: Path) -> None:

@@ -66,7 +66,7 @@ class PartStore:
         part = Part(self.root / stage / key)
         stated = part.facts.get("sha256")
         if not isinstance(stated, dict) or any(
-            not part.path(name).is_file() or _sha256(part.path(name)) != digest for name, digest in stated.items()
+            not part.path(name).is_file() or files.sha256(part.path(name)) != digest for name, digest in stated.items()
         ):
             # Not there, or no longer what was written: it is made anew.
             return None
@@ -82,7 +82,7 @@ class PartStore:
         with files.writing_folder(target) as aside:
             writer = PartWriter(aside)
             yield writer
-            digests = {name: _sha256(writer.part.path(name)) for name in writer.counts}
+            digests = {name: files.sha256(writer.part.path(name)) for name in writer.counts}
             files.write_json(aside / "part.json", {**facts, "rows": writer.counts, "sha256": digests})
 
     def prune(self, days: float) -> None:
@@ -96,8 +96,3 @@ class PartStore:
 def part_key(*inputs: Any) -> str:
     """Name of a part from what it is made of: 32 hex digits."""
     return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:32]
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -34,7 +34,7 @@ class RawFile:
         Raises:
             UnreadableError: where it has not.
         """
-        if not self.path.is_file() or "sha256:" + _sha256(self.path) != self.content_digest:
+        if not self.path.is_file() or "sha256:" + files.sha256(self.path) != self.content_digest:
             raise UnreadableError(f"{self.locator}: its original in the raw store is damaged or gone; ingest it again")
 
     def as_record(self) -> dict[str, Any]:
@@ -178,18 +178,13 @@ class RawStore:
     def damaged(self) -> Iterator[tuple[Path, str]]:
         """Objects whose bytes no longer have the digest that names them, with what they have."""
         for path in sorted((self.root / "objects").glob("??/*")):
-            if (found := _sha256(path)) != path.name:
+            if (found := files.sha256(path)) != path.name:
                 yield path, found
 
     def is_whole(self, content_digest: str) -> bool:
         """Whether the object with a digest is there and has it."""
         path = self.path(content_digest)
-        return path.is_file() and "sha256:" + _sha256(path) == content_digest
+        return path.is_file() and "sha256:" + files.sha256(path) == content_digest
 
     def _listing(self, source: str) -> Path:
         return self.root / "sources" / f"{source}.json"
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -83,7 +83,7 @@ class Snapshot:
             path = self.folder / name
             if not path.is_file():
                 yield f"{path}: the file is gone"
-            elif path.stat().st_size != stated["size_bytes"] or _sha256(path) != stated["sha256"]:
+            elif path.stat().st_size != stated["size_bytes"] or files.sha256(path) != stated["sha256"]:
                 yield f"{path}: its bytes are not those that were published"
 
 
@@ -125,7 +125,7 @@ def damage_of(home: Home, snapshot: Snapshot) -> Iterator[str]:
         isinstance(pointer, dict)
         and pointer.get("path") == snapshot.folder.name
         and manifest.is_file()
-        and pointer.get("manifest_sha256") != _sha256(manifest)
+        and pointer.get("manifest_sha256") != files.sha256(manifest)
     ):
         yield f"{manifest}: it is not the manifest that the pointer names"
     yield from snapshot.damage()
@@ -243,7 +243,7 @@ def point_at(home: Home, snapshot: Snapshot) -> None:
         {
             "snapshot_id": snapshot.snapshot_id,
             "path": snapshot.folder.name,
-            "manifest_sha256": _sha256(snapshot.folder / "manifest.json"),
+            "manifest_sha256": files.sha256(snapshot.folder / "manifest.json"),
             "published_at": datetime.now(UTC).isoformat(timespec="seconds"),
         },
     )
@@ -356,7 +356,7 @@ class _Writer:
             metadata={**self._metadata, "kernelmart.table": name},
             bloom_filters=table.looked_up,
         )
-        final = folder / f"{part}-{_sha256(path)[:8]}.parquet"
+        final = folder / f"{part}-{files.sha256(path)[:8]}.parquet"
         path.rename(final)
         self.tables[name]["rows"] += account.rows
         self.tables[name]["digests"][part] = account.digest()
@@ -389,15 +389,10 @@ def _attribution(connection: duckdb.DuckDBPyConnection, paths: list[str]) -> str
 
 def _files(folder: Path) -> dict[str, dict[str, Any]]:
     return {
-        path.relative_to(folder).as_posix(): {"sha256": _sha256(path), "size_bytes": path.stat().st_size}
+        path.relative_to(folder).as_posix(): {"sha256": files.sha256(path), "size_bytes": path.stat().st_size}
         for path in sorted(folder.rglob("*"))
         if path.is_file()
     }
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _quoted(text: str) -> str:

@@ -41,7 +41,7 @@ def read_boards(file: SubmissionsFile) -> tuple[list[BoardListing], SmallFile]:
     table = pq.read_table(
         file.source.path, columns=[name for name in ("id", "name", "deadline") if name in file.schema.names]
     )
-    ids, id_unusable = columns.integer(table["id"])
+    ids = columns.integer(table["id"]).values
     names, name_unusable = columns.text(table["name"])
     deadlines = columns.instant(table["deadline"]) if "deadline" in table.column_names else None
     account = SmallFile(rows_read=table.num_rows)
@@ -58,7 +58,6 @@ def read_boards(file: SubmissionsFile) -> tuple[list[BoardListing], SmallFile]:
         else:
             deadline = deadlines.values[row].as_py() if deadlines else None
             found.setdefault(number, []).append(BoardListing(str(number), name, deadline))
-    del id_unusable
     for number, listings in found.items():
         listings.sort(key=lambda listing: (listing.name, str(listing.deadline_at)))
         account.duplicate += len(listings) - 1
