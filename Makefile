@@ -33,7 +33,7 @@ docs: install
 
 # Names, versions and hashes of every package, for all platforms; needs uv.
 lock:
-	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra test \
+	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --extra s3 --extra test \
 		--extra build --output-file $(LOCK) pyproject.toml
 
 clean:

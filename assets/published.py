@@ -17,7 +17,7 @@ from assets.sol_execbench import assets as sol_execbench
 from assets.sol_execbench import build as sol_execbench_build
 from assets.sol_execbench import normalise as sol_normalise
 from assets.tables import step, table_results, table_specs
-from warehouse import snapshots
+from warehouse import drafts, snapshots
 from warehouse.contracts import SCHEMA_VERSION, TABLES
 from warehouse.errors import SnapshotError, UnreadableError
 from warehouse.raw import Collection
@@ -85,7 +85,7 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         }
         for collection in collections
     }
-    key = snapshots.inputs_key([inputs, policy, facts_revision(), SCHEMA_VERSION, code_version(), *_VERSIONS])
+    key = drafts.inputs_key([inputs, policy, facts_revision(), SCHEMA_VERSION, code_version(), *_VERSIONS])
     snapshots.discard_draft(warehouse.home)
     if lost := set(warehouse.home.read_status().get("sources", {})) - inputs.keys():
         raise SnapshotError(
@@ -112,7 +112,7 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         paths = {
             name: [warehouse.parts.root / file for file in files] for name, files in parts.items() if name in TABLES
         }
-        built = snapshots.build(warehouse.home, paths, about)
+        built = drafts.build(warehouse.home, paths, about)
         manifest = built.manifest
         counts["runs"] = manifest["tables"]["runs"]["rows"]
     changed = sound is None or sound.manifest["content_digest"] != manifest["content_digest"]

@@ -25,7 +25,7 @@ from assets.kernelbot.facts import boards_as_documents
 from assets.ranks import rank
 from assets.sol_execbench import environment as sol
 from tests.tables import Row, arrow, warehouse
-from warehouse import snapshots
+from warehouse import drafts, snapshots
 from warehouse.contracts import TABLES
 from warehouse.home import Home
 from warehouse.identity import canonical_json, correctness_key, digest, document
@@ -95,7 +95,7 @@ def publish(folder: Path, changed: list[Row] | None = None) -> Home:
         pq.write_table(table.cast(TABLES[name].arrow_schema()), parts[name][0])
     about = {"ranking_policy": "ranking-v1", "facts_revision": "", "code_version": "", "inputs": {}, "inputs_key": ""}
     home.temporary.mkdir(parents=True, exist_ok=True)
-    snapshots.publish(home, snapshots.build(home, parts, about))
+    snapshots.publish(home, drafts.build(home, parts, about))
     return home
 
 
