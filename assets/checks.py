@@ -83,7 +83,12 @@ def require(snapshot: Snapshot) -> None:
     with snapshot.open() as connection:
         for check in all_checks():
             if check.blocking and (found := run(connection, check)):
-                raise SnapshotError(f"check {check.name}: {found[0]}; nothing was published, see 'kernelmart check'")
+                raise SnapshotError(refusal(check, found))
+
+
+def refusal(check: Check, found: list[str]) -> str:
+    """Why what a check finds is not published, in one line."""
+    return f"check {check.name}: {found[0]}; nothing was published, see 'kernelmart check'"
 
 
 def _statement_check(text: str) -> Callable[[Subject], list[str]]:

@@ -43,9 +43,10 @@ def check_integer(value: int, what: str) -> int:
     return value
 
 
-def names_in(expression: str) -> set[str]:
+@lru_cache(maxsize=4096)
+def names_in(expression: str) -> frozenset[str]:
     """The axis names that an expression mentions, lowercased."""
-    return {node.id.lower() for node in ast.walk(_parse(expression)) if isinstance(node, ast.Name)}
+    return frozenset(node.id.lower() for node in ast.walk(_parse(expression)) if isinstance(node, ast.Name))
 
 
 def evaluate(expression: str, bound: Mapping[str, int]) -> int:

@@ -1,5 +1,6 @@
 """What all sources come together in: ranks, the draft of a snapshot, its checks, and the snapshot."""
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
@@ -7,18 +8,22 @@ from typing import Any
 import dagster as dg
 import pyarrow as pa
 
-from assets import checks, ranking
+from assets import checks, ranking, shrinkage
 from assets.kernelbot import assets as kernelbot
 from assets.kernelbot import build as kernelbot_build
 from assets.kernelbot import normalise as kernelbot_normalise
 from assets.kernelbot import read as kernelbot_read
 from assets.kernelbot.facts import facts_revision
+from assets.pictures import pictures
 from assets.sol_execbench import assets as sol_execbench
 from assets.sol_execbench import build as sol_execbench_build
+from assets.sol_execbench import definitions as sol_definitions
 from assets.sol_execbench import normalise as sol_normalise
-from assets.tables import step, table_results, table_specs
+from assets.sol_execbench.pull import oldest_walk
+from assets.tables import log, row_counts, step, table_results, table_specs
 from warehouse import drafts, snapshots
 from warehouse.contracts import SCHEMA_VERSION, TABLES
+from warehouse.elsewhere import publish_to
 from warehouse.errors import SnapshotError, UnreadableError
 from warehouse.raw import Collection
 from warehouse.version import code_version
@@ -27,6 +32,7 @@ GROUP = "warehouse"
 # A part that no ingest has used for so long is removed; it can be made anew from the raw store.
 PARTS_KEPT_DAYS = 7
 DRAFT = dg.AssetKey([GROUP, "draft"])
+SNAPSHOT = dg.AssetKey([GROUP, "snapshot"])
 # State of the last stage before the tables, and terms, of each source.
 _SOURCES = {
     "kernelbot/rows": kernelbot_build.TERMS,
@@ -57,13 +63,14 @@ def ranked(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[A
     if not parts["runs"]:
         raise UnreadableError(f"{warehouse.home.root}: no source has any run; name a folder or a source that has")
     previous = snapshots.sound(warehouse.home)
-    with step("warehouse/ranking"):
+    with step("warehouse/ranking") as counts:
         made = ranking.build_ranks(warehouse.parts, parts, policy, warehouse.home.temporary)
         made["movements"] = ranking.build_movements(
             warehouse.parts, {**parts, **made}, previous, policy, warehouse.home.temporary
         )
+        counts |= row_counts(warehouse.parts.root, made, ("ranks", "cohorts", "records"))
     warehouse.state.write("warehouse/ranking", made)
-    yield from table_results(GROUP, made, warehouse.parts.root, made)
+    yield from table_results(GROUP, made, warehouse.parts.root, made, {"seconds": counts["seconds"]})
 
 
 @dg.asset(
@@ -75,7 +82,8 @@ def ranked(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[A
 )
 def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     """The next snapshot, built aside; none on a night when nothing changed."""
-    warehouse, policy = context.resources.warehouse, context.resources.request.policy
+    warehouse, request = context.resources.warehouse, context.resources.request
+    policy = request.policy
     collections = [collection for name in _SOURCES if (collection := warehouse.collection(name))]
     inputs = {
         collection.source: {
@@ -93,8 +101,10 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
             "ingest that source again"
         )
     warehouse.state.write("warehouse/inputs_key", key)
+    warehouse.state.write("warehouse/withheld", [])
+    warehouse.state.write("warehouse/checked", None)
     sound = snapshots.sound(warehouse.home)
-    if sound and key in _seen_keys(warehouse, sound):
+    if sound and key in _seen_keys(warehouse, sound) and not request.force:
         return dg.MaterializeResult(metadata={"changed": False})
     parts = {**_parts(warehouse), **warehouse.state.read("warehouse/ranking")}
     part = key.removeprefix("sha256:")[:32]
@@ -114,74 +124,156 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         }
         built = drafts.build(warehouse.home, paths, about)
         manifest = built.manifest
-        counts["runs"] = manifest["tables"]["runs"]["rows"]
+        counts |= {name: manifest["tables"][name]["rows"] for name in ("runs", "rejects", "drift")}
+        counts["bytes"] = sum(file["size_bytes"] for file in manifest["files"].values())
     changed = sound is None or sound.manifest["content_digest"] != manifest["content_digest"]
+    withdrawn = snapshots.withdrawn_reason(warehouse.home, manifest["content_digest"])
+    if changed and withdrawn is not None and not request.force:
+        changed = False
+        line = f"what was made has content that was withdrawn ({withdrawn}); 'ingest --force' publishes it all the same"
+        warehouse.state.write("warehouse/withheld", [line])
     if not changed:
         snapshots.discard_draft(warehouse.home)
     rows = {f"{name}_rows": table["rows"] for name, table in manifest["tables"].items()}
-    return dg.MaterializeResult(metadata={"changed": changed, "content_digest": manifest["content_digest"], **rows})
+    about = {"changed": changed, "content_digest": manifest["content_digest"]}
+    return dg.MaterializeResult(metadata={**about, "bytes": counts["bytes"], "seconds": counts["seconds"], **rows})
 
 
 @dg.asset(
-    key=dg.AssetKey([GROUP, "snapshot"]),
+    key=SNAPSHOT,
     deps=[DRAFT],
+    group_name=GROUP,
+    kinds={"duckdb", "parquet"},
+    required_resource_keys={"warehouse", "request"},
+)
+def snapshot(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+    """The latest snapshot: the draft, checked once more and made the latest in one step."""
+    warehouse, replayed = context.resources.warehouse, context.resources.request.replay is not None
+    home = warehouse.home
+    built = snapshots.draft_of(home)
+    # Whoever makes this asset alone has not had the checks run.
+    if built and warehouse.state.read("warehouse/checked") != built.manifest_sha256:
+        checks.require(built)
+        if not context.resources.request.accept_loss:
+            shrinkage.require_no_losses(snapshots.sound(home), built)
+    collections = [collection for name in _SOURCES if (collection := warehouse.collection(name))]
+    gone: list[str] = []
+    # What was read once more is no news of the sources.
+    if not replayed:
+        gone = [line for collection in collections for line in _gone(warehouse, collection)]
+        # Before the pointer moves: an ingest that dies in between must not bring older files back the next time.
+        for collection in collections:
+            warehouse.raw.remember(collection)
+    stale = [line for collection in collections for line in collection.stale]
+    with step("warehouse/snapshot") as counts:
+        published = snapshots.publish(home, built) if built else snapshots.required(home)
+        counts |= {"published": int(built is not None), "stale": len(stale), "gone": len(gone)}
+    warehouse.state.write("outcome", {
+        "published": built is not None,
+        "snapshot_id": published.snapshot_id,
+        "stale": stale,
+        "gone": gone,
+        "withheld": warehouse.state.read("warehouse/withheld") or [],
+    })  # fmt: skip
+    _write_status(warehouse, [] if replayed else collections, published)
+    warehouse.parts.prune(PARTS_KEPT_DAYS)
+    return dg.MaterializeResult(metadata=_looked_at(published, stale, new=built is not None))
+
+
+@dg.asset(
+    key=dg.AssetKey([GROUP, "elsewhere"]),
+    deps=[SNAPSHOT],
     group_name=GROUP,
     kinds={"duckdb", "parquet"},
     required_resource_keys={"warehouse"},
 )
-def snapshot(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
-    """The latest snapshot: the draft, checked once more and made the latest in one step."""
+def elsewhere(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
+    """The latest snapshot in the store that `KERNELMART_PUBLISH_URL` names; nothing where it names none."""
+    url = os.environ.get("KERNELMART_PUBLISH_URL")
+    if not url:
+        return dg.MaterializeResult(metadata={"published": False})
+    with step("warehouse/elsewhere") as counts:
+        publication = publish_to(url, snapshots.required(context.resources.warehouse.home))
+        counts["sent_bytes"] = publication.sent_bytes
+    return dg.MaterializeResult(metadata={"published": True, "address": publication.address})
+
+
+@dg.multi_asset_check(
+    name="draft_checks",
+    specs=[
+        dg.AssetCheckSpec(check.name, asset=DRAFT, description=check.description, blocking=check.blocking)
+        for check in checks.all_checks()
+    ]
+    + [dg.AssetCheckSpec(shrinkage.NAME, asset=DRAFT, description=shrinkage.DESCRIPTION, blocking=True)],
+    required_resource_keys={"warehouse", "request"},
+)
+def _check_draft(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetCheckResult]:
+    """All checks of the draft, in one step: opening a snapshot for each would take longer than they do."""
     warehouse = context.resources.warehouse
-    home = warehouse.home
-    built = snapshots.draft_of(home)
-    if built:
-        checks.require(built)
-    collections = [collection for name in _SOURCES if (collection := warehouse.collection(name))]
-    gone = [line for collection in collections for line in _gone(warehouse, collection)]
-    # Before the pointer moves: an ingest that dies in between must not bring older files back the next time.
-    for collection in collections:
-        warehouse.raw.remember(collection)
-    published = snapshots.publish(home, built) if built else snapshots.required(home)
-    warehouse.state.write("outcome", {
-        "published": built is not None,
-        "snapshot_id": published.snapshot_id,
-        "stale": [line for collection in collections for line in collection.stale],
-        "gone": gone,
-    })  # fmt: skip
-    _write_status(warehouse, collections, published)
-    warehouse.parts.prune(PARTS_KEPT_DAYS)
-    return dg.MaterializeResult(metadata={"snapshot_id": published.snapshot_id, "folder": str(published.folder)})
-
-
-def _check(check: checks.Check) -> dg.AssetChecksDefinition:
-    @dg.asset_check(
-        asset=DRAFT,
-        name=check.name,
-        description=check.description,
-        blocking=check.blocking,
-        required_resource_keys={"warehouse"},
-    )
-    def _run(context: dg.AssetCheckExecutionContext) -> dg.AssetCheckResult:
-        warehouse = context.resources.warehouse
-        built = snapshots.draft_of(warehouse.home)
-        if built is None:
-            return dg.AssetCheckResult(passed=True, metadata={"checked": False})
-        with built.open() as connection:
+    built = snapshots.draft_of(warehouse.home)
+    if built is None:
+        for check in checks.all_checks():
+            yield dg.AssetCheckResult(check_name=check.name, passed=True, metadata={"checked": False})
+        yield dg.AssetCheckResult(check_name=shrinkage.NAME, passed=True, metadata={"checked": False})
+        return
+    refusals: list[str] = []
+    with step("warehouse/checks") as counts, built.open() as connection:
+        for check in checks.all_checks():
             found = checks.run(connection, check, warehouse.raw)
-        severity = dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN
-        return dg.AssetCheckResult(passed=not found, severity=severity, metadata={"found": "\n".join(found)})
+            if check.blocking and found:
+                refusals.append(checks.refusal(check, found))
+            severity = dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN
+            yield dg.AssetCheckResult(
+                check_name=check.name, passed=not found, severity=severity, metadata={"found": "\n".join(found)}
+            )
+            counts["found"] = counts.get("found", 0) + len(found)
+        before, accepted = snapshots.sound(warehouse.home), context.resources.request.accept_loss
+        lost = shrinkage.losses(before, built) if before else []
+        if lost and not accepted:
+            refusals.append(shrinkage.refusal(lost))
+        yield dg.AssetCheckResult(
+            check_name=shrinkage.NAME,
+            passed=accepted or not lost,
+            metadata={"found": "\n".join(lost), "accepted": accepted},
+        )
+        counts["lost"] = len(lost)
+    warehouse.state.write("warehouse/checked", None if refusals else built.manifest_sha256)
+    if refusals:
+        # Dagster's own words for a check that blocks say nothing of what was found.
+        raise SnapshotError(refusals[0])
 
-    return _run
+
+draft_checks = [_check_draft]
 
 
-draft_checks = [_check(check) for check in checks.all_checks()]
+def _looked_at(published: snapshots.Snapshot, stale: list[str], *, new: bool) -> dict[str, Any]:
+    """What one wants to see of the latest snapshot on its asset's page."""
+    manifest = published.manifest
+    told: dict[str, Any] = {
+        "snapshot_id": published.snapshot_id,
+        "published": new,
+        "bytes": sum(file["size_bytes"] for file in manifest["files"].values()),
+        **{f"{name}_rows": manifest["tables"][name]["rows"] for name in ("runs", "submissions", "rejects", "drift")},
+        "stale": "\n".join(stale),
+    }
+    if new:
+        try:
+            told |= {name: dg.MetadataValue.md(text) for name, text in pictures(published).items()}
+        except Exception as error:
+            # The snapshot is published: no picture is worth a failure.
+            log.warning("no pictures of %s: %s", published.snapshot_id, type(error).__name__)
+    return told
 
 
 def _gone(warehouse: Any, collection: Collection) -> list[str]:
-    """One line for each file that the source had at the last ingest and no longer has."""
+    """One line for each file or kernel that the source had at the last ingest and no longer has.
+
+    A kernel goes by its definition: pages and leaderboards come and go with what is on them.
+    """
     last_good = warehouse.raw.last_good(collection.source)
     left = {file.locator for file in last_good.files} - {file.locator for file in collection.files} if last_good else ()
-    return [f"{collection.source} no longer has {locator}; its rows have left the tables" for locator in sorted(left)]
+    told = sorted(locator for locator in left if not locator.startswith(("submissions/", "leaderboards/")))
+    return [f"{collection.source} no longer has {locator}; its rows have left the tables" for locator in told]
 
 
 def _seen_keys(warehouse: Any, latest: snapshots.Snapshot) -> set[str]:
@@ -215,8 +307,9 @@ def _sources(warehouse: Any, collections: list[Collection]) -> pa.Table:
 def _write_status(warehouse: Any, collections: list[Collection], published: snapshots.Snapshot) -> None:
     """Say what this ingest saw; freshness is of the last completed look, not of the last snapshot."""
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    known = warehouse.home.read_status().get("sources", {})
-    sources = {}
+    last = warehouse.home.read_status()
+    known = last.get("sources", {})
+    sources = {} if collections else known
     for collection in collections:
         before = known.get(collection.source, {})
         asked = warehouse.state.read(f"asked/{collection.source}")
@@ -229,9 +322,11 @@ def _write_status(warehouse: Any, collections: list[Collection], published: snap
             "stale_because": list(collection.stale),
             "files": collection.inputs(),
         }
+        if collection.source == sol_definitions.SOURCE and (oldest := oldest_walk(warehouse.raw)):
+            sources[collection.source]["oldest_walk_at"] = oldest.isoformat(timespec="seconds")
     warehouse.home.write_status(
         {
-            "checked_at": now,
+            "checked_at": now if collections else last.get("checked_at", now),
             "snapshot_id": published.snapshot_id,
             "inputs_key": warehouse.state.read("warehouse/inputs_key"),
             "sources": sources,

@@ -18,13 +18,16 @@ log = logging.getLogger("kernelmart")
 
 
 @contextmanager
-def step(name: str) -> Iterator[dict[str, int]]:
-    """Log one line when a step has ended: its name, what it counted into the given dict, and its seconds."""
-    counts: dict[str, int] = {}
+def step(name: str) -> Iterator[dict[str, Any]]:
+    """Log one line when a step has ended: its name, what it counted into the given dict, and its seconds.
+
+    The seconds are in the dict then, too.
+    """
+    counts: dict[str, Any] = {}
     started = time.monotonic()
     yield counts
-    words = [f"{what}={number}" for what, number in counts.items()]
-    log.info(" ".join(["step", name, *words, f"seconds={time.monotonic() - started:.1f}"]))
+    counts["seconds"] = round(time.monotonic() - started, 1)
+    log.info(" ".join(["step", name, *(f"{what}={number}" for what, number in counts.items())]))
 
 
 def contract(name: str) -> Table:
@@ -62,6 +65,11 @@ def table_specs(group: str, names: Iterable[str], deps: Sequence[dg.AssetKey], k
     ]
 
 
+def row_counts(root: Path, files: Mapping[str, Sequence[str]], names: Iterable[str]) -> dict[str, int]:
+    """Rows of some tables whose files are given relative to a folder."""
+    return {name: sum(pq.read_metadata(root / file).num_rows for file in files.get(name, [])) for name in names}
+
+
 def table_results(
     group: str,
     names: Iterable[str],
@@ -71,9 +79,10 @@ def table_results(
 ) -> Iterator[dg.MaterializeResult[Any]]:
     """What was made of each table: the number of its rows and of its files, and whatever else is worth a look."""
     for name in names:
-        found = [root / file for file in files.get(name, [])]
-        rows = sum(pq.read_metadata(file).num_rows for file in found)
+        found = files.get(name, [])
+        [rows] = row_counts(root, files, [name]).values()
+        size = sum((root / file).stat().st_size for file in found)
         yield dg.MaterializeResult(
             asset_key=dg.AssetKey([group, name]),
-            metadata={"dagster/row_count": rows, "files": len(found), **(more or {})},
+            metadata={"dagster/row_count": rows, "files": len(found), "bytes": size, **(more or {})},
         )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import errno
-import logging
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from pipelines import inspecting, reading
+from pipelines import development, exporting, inspecting, publishing, raw_commands, reading, snapshot_commands
+from pipelines.logs import configure
 from pipelines.options import home_option
 from warehouse.errors import KernelmartError
 from warehouse.home import Home
@@ -43,46 +43,73 @@ class _Commands(click.Group):
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
 def main() -> None:
     """GPU kernel leaderboards as exact, comparable tables."""
-    logging.basicConfig(level=logging.WARNING, format="%(asctime)s %(message)s", stream=sys.stderr)
-    logging.getLogger("kernelmart").setLevel(logging.INFO)
+    configure()
 
 
-for _command in (*reading.COMMANDS, *inspecting.COMMANDS):
+for _command in (
+    *reading.COMMANDS,
+    *inspecting.COMMANDS,
+    *snapshot_commands.COMMANDS,
+    *publishing.COMMANDS,
+    *exporting.COMMANDS,
+    *raw_commands.COMMANDS,
+    *development.COMMANDS,
+):
     main.add_command(_command)
 
 
 @main.command()
-@click.option("--from", "folder", type=click.Path(path_type=Path), help="Folder of saved files, one folder a source.")
+@click.option(
+    "--from", "folder", type=click.Path(path_type=Path), help="Read saved files, one folder a source, and pull nothing."
+)
 @click.option("--source", "sources", multiple=True, help="Only this source; may be given several times.")
 @click.option(
     "--known-sources",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Parquet file of submissions' source digests.",
 )
+@click.option("--replay", metavar="SNAPSHOT", help="Read a snapshot's originals again, from the raw store alone.")
+@click.option("--force", is_flag=True, help="Publish also content that was withdrawn.")
+@click.option("--accept-loss", is_flag=True, help="Publish also what has lost more than a tenth of its rows.")
+@click.option("--file", "files", multiple=True, help="Fetch only this file or answer, once more; may be given again.")
 @home_option
-def ingest(folder: Path | None, sources: tuple[str, ...], known_sources: Path | None, home: Path | None) -> None:
-    """Read the sources, rank what is comparable, and publish a snapshot."""
+def ingest(
+    folder: Path | None,
+    sources: tuple[str, ...],
+    known_sources: Path | None,
+    replay: str | None,
+    force: bool,
+    accept_loss: bool,
+    files: tuple[str, ...],
+    home: Path | None,
+) -> None:
+    """Pull the sources, rank what is comparable, and publish a snapshot."""
+    from pydantic import ValidationError
+
     from pipelines.ingest import ingest as run_ingest
     from pipelines.pages import visible
-    from pipelines.resources import SOURCE_FOLDERS, Request, folder_problem
+    from pipelines.resources import Request, folder_problem
 
-    unknown = [source for source in sources if source not in SOURCE_FOLDERS]
-    if unknown:
-        raise click.UsageError(f"unknown source {unknown[0]!r}; there are {', '.join(SOURCE_FOLDERS)}")
-    if folder is None:
-        raise click.UsageError("name the folder of saved files with --from")
-    if problem := folder_problem(folder, list(sources)):
+    if replay is not None and (folder or sources or known_sources or files):
+        raise click.UsageError("--replay reads what its snapshot was made from, so it goes with no other input")
+    try:
+        request = Request(
+            folder=str(folder.absolute()) if folder else None,
+            replay=replay,
+            sources=list(sources),
+            known_sources=str(known_sources.absolute()) if known_sources else None,
+            force=force,
+            accept_loss=accept_loss,
+            files=list(files),
+        )
+    except ValidationError as error:
+        raise click.UsageError(error.errors()[0]["msg"].removeprefix("Value error, ")) from error
+    if folder is not None and (problem := folder_problem(folder, list(sources))):
         raise KernelmartError(problem)
-    request = Request(
-        folder=str(folder.absolute()),
-        sources=list(sources),
-        known_sources=str(known_sources.absolute()) if known_sources else None,
-    )
     outcome = run_ingest(Home.at(home), request)
-    for line in outcome.stale:
-        click.echo(f"stale: {visible(line, limit=MESSAGE_LENGTH)}", err=True)
-    for line in outcome.gone:
-        click.echo(f"gone: {visible(line, limit=MESSAGE_LENGTH)}", err=True)
+    for kind, lines in (("stale", outcome.stale), ("gone", outcome.gone), ("withheld", outcome.withheld)):
+        for line in lines:
+            click.echo(f"{kind}: {visible(line, limit=MESSAGE_LENGTH)}", err=True)
     click.echo(f"{'published' if outcome.published else 'unchanged'}: snapshot {outcome.snapshot_id}")
     if outcome.stale:
         sys.exit(STALE)

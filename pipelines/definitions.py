@@ -1,4 +1,4 @@
-"""The Dagster location: every asset and check, and the job that runs them each night."""
+"""The Dagster location: every asset and check, the jobs that run them, and when."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ import dagster as dg
 from assets import published
 from assets.kernelbot import assets as kernelbot
 from assets.sol_execbench import assets as sol_execbench
-from pipelines.resources import Request, Warehouse
-
-# One process holds the home's lock from the first step to the last, so all steps run in it.
-nightly = dg.define_asset_job(
-    "nightly",
-    selection=dg.AssetSelection.all(),
-    description="Pull, read, normalise, rank and publish.",
-    executor_def=dg.in_process_executor,
-)
+from pipelines.jobs import nightly, redo
+from pipelines.resources import Request, Upstream, Warehouse
+from pipelines.schedules import SCHEDULES, SENSORS
 
 definitions = dg.Definitions(
     assets=[
@@ -28,8 +22,11 @@ definitions = dg.Definitions(
         published.ranked,
         published.draft,
         published.snapshot,
+        published.elsewhere,
     ],
     asset_checks=published.draft_checks,
-    jobs=[nightly],
-    resources={"warehouse": Warehouse(), "request": Request()},
+    jobs=[nightly, redo],
+    schedules=SCHEDULES,
+    sensors=SENSORS,
+    resources={"warehouse": Warehouse(), "request": Request(), "upstream": Upstream()},
 )

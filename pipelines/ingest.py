@@ -2,82 +2,98 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+import sqlite3
+import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import dagster as dg
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Engine
+from sqlalchemy.event import listens_for
 
+from pipelines.aftermath import ingest_ended
 from pipelines.definitions import definitions
-from pipelines.resources import Request, Warehouse
-from warehouse import files
-from warehouse.errors import HomeError, KernelmartError
+from pipelines.failures import why
+from pipelines.instance import fail_dead_runs, instance_of
+from pipelines.resources import Request, Upstream, Warehouse
+from warehouse.errors import BusyError, KernelmartError
 from warehouse.home import Home
-
-_EXPECTED = {KernelmartError.__name__, *(kind.__name__ for kind in KernelmartError.__subclasses__())}
+from warehouse.life import recover
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How an ingest ended: the latest snapshot, whether it is new, and one line for each file that is stale or gone."""
+    """How an ingest ended.
+
+    Attributes:
+        snapshot_id: the latest snapshot.
+        published: whether it is new.
+        stale: one line for each file that is older than it should be.
+        gone: one line for each file that its source no longer has.
+        withheld: why what was made is not published, though it differs from the latest.
+    """
 
     snapshot_id: str
     published: bool
     stale: list[str]
     gone: list[str]
+    withheld: list[str]
 
 
 def ingest(home: Home, request: Request) -> Outcome:
-    """Run the nightly job on a home.
+    """Run the nightly job on a home, and tell whoever has to know how it ended.
 
     Raises:
         KernelmartError: where it failed; nothing was published then.
     """
+    started = time.monotonic()
+    try:
+        outcome = _run(home, request)
+    except BusyError:
+        # The ingest that holds the home tells how it ends.
+        raise
+    except KernelmartError as error:
+        ingest_ended(home, str(error), time.monotonic() - started)
+        raise
+    except Exception as error:
+        # Its own words may be anything.
+        ingest_ended(home, f"{type(error).__name__}, see the log", time.monotonic() - started)
+        raise
+    ingest_ended(home, None, time.monotonic() - started)
+    return outcome
+
+
+def _run(home: Home, request: Request) -> Outcome:
     warehouse = Warehouse(folder=str(home.root), held=True)
     # Locked before Dagster's own storage is touched: two ingests of a new home would both make it.
-    with home.locked(), _instance_of(home) as instance:
-        result = definitions.resolve_job_def("nightly").execute_in_process(
-            instance=instance,
-            resources={"warehouse": warehouse, "request": request},
-            run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
-            raise_on_error=False,
-        )
+    with home.locked():
+        recover(home)
+        with instance_of(home) as instance:
+            fail_dead_runs(instance)
+            result = definitions.resolve_job_def("nightly").execute_in_process(
+                instance=instance,
+                # Whoever waits at a terminal is told at once, and a timer comes again.
+                resources={"warehouse": warehouse, "request": request, "upstream": Upstream(retries=0)},
+                run_config={"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}},
+                raise_on_error=False,
+            )
     if not result.success:
         raise KernelmartError(_why(result))
     outcome = warehouse.state.read("outcome")
-    return Outcome(outcome["snapshot_id"], outcome["published"], outcome["stale"], outcome["gone"])
+    return Outcome(**outcome)
 
 
-@contextmanager
-def _instance_of(home: Home) -> Iterator[dg.DagsterInstance]:
-    """The Dagster instance that lies in a home.
-
-    Raises:
-        HomeError: where its storage cannot be used.
-    """
-    settings = Path(__file__).resolve().parent.parent / "dagster.yaml"
-    try:
-        files.write_bytes(home.dagster / "dagster.yaml", settings.read_bytes())
-        os.environ["DAGSTER_HOME"] = str(home.dagster)
-        with dg.DagsterInstance.from_config(str(home.dagster)) as instance:
-            yield instance
-    except (OSError, SQLAlchemyError) as error:
-        what = " ".join(str(error).split())[:200]
-        raise HomeError(
-            f"{home.dagster}: Dagster's storage cannot be used ({what}); make room, or remove it"
-        ) from error
+@listens_for(Engine, "connect")
+def _write_without_waiting(connection: object, _: object) -> None:
+    """Dagster's history is written some hundred times a run, and waiting for the disk each time takes longer than all
+    else on a quiet night. A power failure may cost the end of that history: never all of it, and never a snapshot."""
+    if isinstance(connection, sqlite3.Connection):
+        connection.execute("pragma synchronous = normal")
 
 
 def _why(result: dg.ExecuteInProcessResult) -> str:
-    """The first failure in one line: what the pipeline itself said, else what went wrong at the bottom."""
+    """The first failure in one line."""
     for event in result.all_events:
         error = getattr(event.event_specific_data, "error", None) if event.is_failure else None
-        while error is not None and error.cls_name not in _EXPECTED and error.cause is not None:
-            error = error.cause
         if error is not None:
-            message = " ".join(error.message.split())
-            return message.partition(": ")[2] if error.cls_name in _EXPECTED else message
+            return why(error)
     return "the nightly job failed; see its run in Dagster"

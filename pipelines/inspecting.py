@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.options import home_option
+from pipelines.options import any_home_option, home_option
 from pipelines.reading import json_option, opened
 from warehouse.errors import KernelmartError, SnapshotError
 from warehouse.home import Home
+from warehouse.stores import Store
+
+if TYPE_CHECKING:
+    from pipelines.health import Health
+    from pipelines.pages import Page
 
 # A terminal takes no more; files take all.
 ROWS_SHOWN = 1000
@@ -23,6 +28,7 @@ RECORDS_SHOWN = 100
 # A wider table would be folded beyond reading: its rows are shown one below the other.
 COLUMNS_SHOWN = 12
 DATABASE = "duckdb"
+_PUBLISHED = ("snapshot_id", "created_at", "content_digest", "schema_version", "ranking_policy", "code_version")
 
 
 @click.command()
@@ -30,8 +36,8 @@ DATABASE = "duckdb"
 @click.option(
     "--format", "form", type=click.Choice(["table", "csv", "json"]), default="table", show_default=True, help="Form."
 )
-@home_option
-def sql(statement: str, form: str, home: Path | None) -> None:
+@any_home_option
+def sql(statement: str, form: str, home: Path | Store | None) -> None:
     """Ask the latest snapshot; it is open for reading alone, and reaches nothing outside itself."""
     import duckdb
 
@@ -58,160 +64,103 @@ def sql(statement: str, form: str, home: Path | None) -> None:
 
 @click.command()
 @click.argument("table", required=False)
-@home_option
-def path(table: str | None, home: Path | None) -> None:
+@any_home_option
+def path(table: str | None, home: Path | Store | None) -> None:
     """Where the latest snapshot lies: its folder; TABLE's Parquet files; or, for "duckdb", its DuckDB file."""
     from warehouse.contracts import TABLES
     from warehouse.snapshots import required
 
-    snapshot = required(Home.at(home))
+    if isinstance(home, Store):
+        from warehouse.elsewhere import latest_of
+
+        published = latest_of(home)
+        folder, known = published.address, any(name.startswith(f"parquet/{table}/") for name in published.files)
+        database = str(published.cached().database) if table == DATABASE else ""
+    else:
+        snapshot = required(Home.at(home))
+        folder, known = str(snapshot.folder), table is not None and bool(snapshot.parquet(table))
+        database = str(snapshot.database)
     if table is None:
-        click.echo(str(snapshot.folder))
+        click.echo(folder)
     elif table == DATABASE:
-        click.echo(str(snapshot.database))
-    elif table in TABLES or snapshot.parquet(table):
-        click.echo(str(snapshot.folder / "parquet" / table / "*.parquet"))
+        click.echo(database)
+    elif table in TABLES or known:
+        click.echo(f"{folder}/parquet/{table}/*.parquet")
     else:
         raise click.UsageError(f"there is no table {table!r}; there are {DATABASE}, {', '.join(TABLES)}")
 
 
 @click.command()
+@click.option("--tell", "telling", is_flag=True, help="Send the alerts that are due, too.")
 @json_option
 @home_option
-def status(as_json: bool, home: Path | None) -> None:
-    """What the last ingest saw, and the latest snapshot."""
+def status(telling: bool, as_json: bool, home: Path | None) -> None:
+    """What the last ingest saw, the latest snapshot, and what somebody has to look at."""
+    from pipelines.health import Health, used_bytes
     from pipelines.pages import Page, json_text
-    from warehouse.snapshots import latest
 
-    where = Home.at(home)
-    seen, snapshot = where.read_status(), latest(where)
-    if not seen and snapshot is None:
+    where, now = Home.at(home), datetime.now(UTC)
+    health = Health.of(where)
+    if not health.status and not health.ended and health.manifest is None and health.damage is None:
         raise SnapshotError(f"{where.root}: nothing has been ingested yet; run 'kernelmart ingest' first")
-    manifest = snapshot.manifest if snapshot else None
-    published = {
-        name: manifest[name]
-        for name in ("snapshot_id", "created_at", "content_digest", "schema_version", "ranking_policy", "code_version")
-    } if manifest else None  # fmt: skip
-    rows = {name: table["rows"] for name, table in manifest["tables"].items()} if manifest else {}
+    if telling:
+        from pipelines.alerts import tell
+
+        tell(where, now)
+    published = {name: health.manifest[name] for name in _PUBLISHED} if health.manifest else None
+    rows = {name: table["rows"] for name, table in health.manifest["tables"].items()} if health.manifest else {}
+    found = {
+        "home": str(where.root),
+        **health.status,
+        "last_ingest": dict(health.ended) or None,
+        "snapshot": published,
+        "rows": rows,
+        "rejects": health.rows("rejects"),
+        "drift": health.rows("drift"),
+        "disk": {"used_bytes": used_bytes(where.root), "free_bytes": health.free_bytes},
+        "incidents": [incident.as_record() for incident in health.incidents(now)],
+    }
     if as_json:
-        click.echo(json_text({"home": str(where.root), **seen, "snapshot": published, "rows": rows}))
-        return
-    page = Page()
+        click.echo(json_text(found))
+    else:
+        _status_page(Page(), found, health)
+
+
+def _status_page(page: Page, found: Mapping[str, Any], health: Health) -> None:
+    from pipelines.pages import size
+
+    ended = health.ended
+    disk = found["disk"]
     page.fields(
         [
-            ("Home", str(where.root)),
-            ("Checked", _moment(seen.get("checked_at"))),
-            *((name.replace("_", " ").capitalize(), value) for name, value in (published or {}).items()),
-            ("Rows", ", ".join(f"{name} {count}" for name, count in rows.items() if count)),
+            ("Home", found["home"]),
+            ("Checked", _moment(health.status.get("checked_at"))),
+            ("Last ingest", f"{'failed' if ended.get('failure') else 'ended well'}, {_moment(ended.get('ended_at'))}"
+             if ended else None),
+            *((name.replace("_", " ").capitalize(), value) for name, value in (found["snapshot"] or {}).items()),
+            ("Rows", ", ".join(f"{name} {count}" for name, count in found["rows"].items() if count)),
+            ("Rejects", found["rejects"]),
+            ("Drift", found["drift"]),
+            ("Disk", f"{size(disk['used_bytes'])} used, {size(disk['free_bytes'])} free"),
+            ("Incidents", len(found["incidents"]) or "none"),
         ]
-    )
-    for source, state in seen.get("sources", {}).items():
+    )  # fmt: skip
+    for source, state in health.sources.items():
         page.heading(source)
         page.fields(
             [
-                ("State", "stale" if state["stale"] else "fresh"),
+                ("State", "stale" if state.get("stale") else "fresh"),
                 ("Because", "; ".join(state.get("stale_because", []))),
                 ("Revision", state.get("revision")),
                 ("Files", len(state.get("files", []))),
                 ("Last success", _moment(state.get("last_success_at"))),
                 ("Last change", _moment(state.get("last_changed_at"))),
+                ("Oldest walk", _moment(state.get("oldest_walk_at"))),
             ]
         )
-
-
-@click.group()
-def snapshots() -> None:
-    """Published snapshots."""
-
-
-@snapshots.command("list")
-@json_option
-@home_option
-def list_snapshots(as_json: bool, home: Path | None) -> None:
-    """Snapshots with their size, age and rows, newest first."""
-    from pipelines.pages import Page, json_text, size
-    from warehouse.snapshots import latest, published
-
-    where = Home.at(home)
-    newest = latest(where)
-    found = [
-        {
-            "snapshot_id": manifest["snapshot_id"],
-            "latest": newest is not None and snapshot.folder == newest.folder,
-            "created_at": manifest["created_at"],
-            "content_digest": manifest["content_digest"],
-            "size_bytes": sum(file["size_bytes"] for file in manifest["files"].values()),
-            "rows": {name: table["rows"] for name, table in manifest["tables"].items()},
-        }
-        for snapshot in reversed(published(where))
-        if not snapshot.folder.is_symlink()
-        for manifest in [snapshot.manifest]
-    ]
-    if as_json:
-        click.echo(json_text({"snapshots": found}))
-        return
-    if not found:
-        raise SnapshotError(f"{where.root}: there is no snapshot yet; run 'kernelmart ingest' with this home first")
-    Page().table(
-        ("snapshot", "", "size", "age", "rows", "runs"),
-        [
-            (
-                row["snapshot_id"],
-                "latest" if row["latest"] else "",
-                size(row["size_bytes"]),
-                _age(row["created_at"]),
-                sum(row["rows"].values()),
-                row["rows"].get("runs"),
-            )
-            for row in found
-        ],
-        numbers=("size", "rows", "runs"),
-    )
-
-
-@snapshots.command()
-@click.argument("snapshot_ids", metavar="[SNAPSHOT]...", nargs=-1)
-@home_option
-def verify(snapshot_ids: tuple[str, ...], home: Path | None) -> None:
-    """Whether every file of a snapshot is the one that was published; the latest unless named."""
-    from pipelines.pages import counted, visible
-    from warehouse.snapshots import damage_of, named, required
-
-    where = Home.at(home)
-    damaged = 0
-    for snapshot in [named(where, name) for name in snapshot_ids] or [required(where)]:
-        lines = list(damage_of(where, snapshot))
-        for line in lines:
-            click.echo(visible(line))
-        if not lines:
-            click.echo(f"{snapshot.folder.name}: all {len(snapshot.manifest['files'])} files are as published")
-        damaged += len(lines)
-    if damaged:
-        raise SnapshotError(f"{where.root}: {counted(damaged, 'published file')} damaged; ingest again, or restore")
-
-
-@snapshots.command()
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="[B]", required=False)
-@click.option("--limit", type=click.IntRange(min=1), help="Movements to show of a board [default: 10; all in JSON].")
-@json_option
-@home_option
-def diff(first: str, second: str | None, limit: int | None, as_json: bool, home: Path | None) -> None:
-    """Who entered, left, rose or fell from A to B, which records fell, and what was changed or withdrawn.
-
-    A and B are snapshots' ids or the beginnings of them; B is the latest unless named.
-    """
-    from pipelines.pages import Page, json_text
-    from pipelines.snapshot_diff import MOVEMENTS_SHOWN, diff_page, difference
-    from warehouse.snapshots import named, required
-
-    where = Home.at(home)
-    before, after = named(where, first), named(where, second) if second is not None else required(where)
-    found = difference(before, after, limit if as_json else limit or MOVEMENTS_SHOWN)
-    if as_json:
-        click.echo(json_text(found))
-    else:
-        diff_page(Page(), found)
+    for incident in found["incidents"]:
+        page.heading(f"Incident: {incident['incident']}")
+        page.fields([("What", incident["what"]), ("Since", _moment(incident["since"])), ("Try", incident["command"])])
 
 
 @click.command()
@@ -291,13 +240,11 @@ def _is_figure(value: Any) -> bool:
 
 
 def _moment(text: str | None) -> str | None:
-    return f"{text}, {_age(text)} ago" if text else None
-
-
-def _age(text: str) -> str:
+    from pipelines.health import moment
     from pipelines.pages import duration
 
-    return duration((datetime.now(UTC) - datetime.fromisoformat(text)).total_seconds())
+    at = moment(text)
+    return f"{text}, {duration((datetime.now(UTC) - at).total_seconds())} ago" if at else None
 
 
-COMMANDS = (sql, path, status, snapshots, check)
+COMMANDS = (sql, path, status, check)

@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from pipelines.options import home_option
+from pipelines.options import any_home_option
 from warehouse.errors import KernelmartError, SnapshotError
 from warehouse.home import Home
+from warehouse.stores import Store
 
 # What is not needed to list the commands is imported by the command that needs it, so that `--help` is at once there.
 if TYPE_CHECKING:
     import duckdb
 
     from pipelines.records import Match, Record
+    from warehouse.snapshots import Snapshot
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON with all that there is, to the digit.")
 
@@ -44,8 +46,8 @@ class Instant(click.ParamType[datetime]):
 @click.argument("what")
 @click.option("--manifest", is_flag=True, help="Print a run's documents: {run, protocol, environment}.")
 @json_option
-@home_option
-def show(what: str, manifest: bool, as_json: bool, home: Path | None) -> None:
+@any_home_option
+def show(what: str, manifest: bool, as_json: bool, home: Path | Store | None) -> None:
     """A record as a page: a run, a submission, a problem, or whatever else a digest names.
 
     WHAT is a run's id, a digest or its first digits, submission/<number>, or a problem's name.
@@ -83,7 +85,7 @@ def show(what: str, manifest: bool, as_json: bool, home: Path | None) -> None:
 @click.option("--as-of", type=Instant(), help="The board as it stood at the end of a day or at an instant.")
 @click.option("--history", is_flag=True, help="How its best fell.")
 @json_option
-@home_option
+@any_home_option
 def top(
     problem: str,
     gpu: str | None,
@@ -93,7 +95,7 @@ def top(
     as_of: datetime | None,
     history: bool,
     as_json: bool,
-    home: Path | None,
+    home: Path | Store | None,
 ) -> None:
     """A leaderboard of one board; where there are several, which there are.
 
@@ -135,8 +137,8 @@ def top(
 @click.command()
 @click.argument("first", metavar="A")
 @click.argument("second", metavar="[B]", required=False)
-@home_option
-def compare(first: str, second: str | None, home: Path | None) -> None:
+@any_home_option
+def compare(first: str, second: str | None, home: Path | Store | None) -> None:
     """Two runs of one board side by side; B is the first of A's board unless named."""
     from pipelines import records
     from pipelines.board_pages import compare_page
@@ -164,8 +166,8 @@ def compare(first: str, second: str | None, home: Path | None) -> None:
 @click.command()
 @click.argument("run")
 @click.option("--bibtex", is_flag=True, help="As a BibTeX entry.")
-@home_option
-def cite(run: str, bibtex: bool, home: Path | None) -> None:
+@any_home_option
+def cite(run: str, bibtex: bool, home: Path | Store | None) -> None:
     """How to cite a run: its id and digest, the snapshot and its digest, attribution and access date."""
     from pipelines import citation, records
 
@@ -176,15 +178,14 @@ def cite(run: str, bibtex: bool, home: Path | None) -> None:
 
 
 @contextmanager
-def opened(home: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
+def opened(home: Path | Store | None) -> Iterator[duckdb.DuckDBPyConnection]:
     """The latest snapshot, read-only. Whatever fails is said in one line that a terminal can show."""
     import duckdb
 
     from pipelines.pages import visible
     from pipelines.records import AmbiguousError
-    from warehouse.snapshots import required
 
-    snapshot = required(Home.at(home))
+    snapshot = snapshot_at(home)
     try:
         with snapshot.open() as connection:
             yield connection
@@ -199,6 +200,17 @@ def opened(home: Path | None) -> Iterator[duckdb.DuckDBPyConnection]:
                 words = (match.kind, match.id, match.digest if match.digest != match.id else None, match.detail)
                 click.echo("  ".join(visible(word, 120) for word in words if word), err=True)
         raise KernelmartError(visible(str(error), 1000)) from error
+
+
+def snapshot_at(home: Path | Store | None) -> Snapshot:
+    """The latest snapshot of a home or, its DuckDB file alone, of a store elsewhere."""
+    if isinstance(home, Store):
+        from warehouse.elsewhere import latest_of
+
+        return latest_of(home).cached()
+    from warehouse.snapshots import required
+
+    return required(Home.at(home))
 
 
 def command_line(*words: str) -> str:

@@ -297,31 +297,10 @@ def _nothing(connection: duckdb.DuckDBPyConnection, what: str, kinds: Sequence[s
 def _names(row: Record) -> dict[str, Record]:
     """Names and titles of a run's three documents, as its source's room makes them."""
     # The rooms take long to import, and nothing else here needs them.
-    from assets.kernelbot import documents as kernelbot
-    from assets.sol_execbench import environment as sol_execbench
+    from assets import naming
 
-    labels = {"labels": row["labels"]} if row["labels"] else {}
-    label, version, number = row["runner"], row["version"], row["submission_id"]
-    if row["source"] == kernelbot.SOURCE:
-        aggregate = row["primary_metric"] == "score"
-        axes = None if aggregate else row["axes"]
-        return {
-            "run": {**kernelbot.run_metadata(row["problem"], number, row["case_index"], axes), **labels},
-            "protocol": kernelbot.protocol_metadata(row["primary_statistic"] if aggregate else None),
-            "environment": kernelbot.environment_metadata(label, aggregate=aggregate),
-        }
     return {
-        "run": {
-            "name": sol_execbench.run_name(number),
-            "title": sol_execbench.run_title(row["author_name"], row["problem"], label),
-            **labels,
-        },
-        "protocol": {
-            "name": sol_execbench.protocol_name(version),
-            "title": sol_execbench.protocol_title(version),
-        },
-        "environment": {
-            "name": sol_execbench.environment_name(label, version),
-            "title": sol_execbench.environment_title(label, version),
-        },
+        "run": naming.run_metadata(row),
+        "protocol": naming.protocol_metadata(row),
+        "environment": naming.environment_metadata(row),
     }

@@ -39,6 +39,9 @@ create or replace macro usable_count(x) as
 -- DuckDB would read `1_000` as a number.
 create or replace macro figure_of_text(s) as case when not contains(s, '_') then try_cast(s as double) end;
 
+create or replace macro latency_of_text(s) as
+    case when usable_latency(figure_of_text(s)) then figure_of_text(s) end;
+
 create or replace macro figure_flag(name, x, usable) as
     case
         when x is null or usable then null
@@ -52,7 +55,7 @@ create or replace macro unreadable_flag(name, stated, figure) as
 create or replace macro jcs_cut(s) as jcs_string(case when length(s) > 2000 then left(s, 2000) || '…' else s end);
 
 -- Ids of the per-case files are redrawn in every export, so they hold for one content of one file alone.
-create or replace macro kernelbot_author(file, user_id) as
+create or replace macro kernelbot_author(family, file_digest, user_id) as
     'gpumode-kernelbot:'
-    || case when file.family = 'aggregate' then 'user/' else 'export/' || substr(file.content_digest, 8, 12) || '/' end
+    || case when family = 'aggregate' then 'user/' else 'export/' || substr(file_digest, 8, 12) || '/' end
     || user_id;

@@ -16,7 +16,7 @@ from pipelines.cli import main
 _ENVIRONMENT = {"COLUMNS": None, "KERNELMART_PUBLIC_URL": None}
 
 
-def run(home: Path, *words: str) -> Result:
+def run(home: Path | str, *words: str) -> Result:
     """Run a command on a home; its exit code is the caller's to look at, an error that nobody expected is raised."""
     result = CliRunner().invoke(main, [*words, "--home", str(home)], env=_ENVIRONMENT)
     if result.exception is not None and not isinstance(result.exception, SystemExit):
@@ -24,7 +24,7 @@ def run(home: Path, *words: str) -> Result:
     return result
 
 
-def printed(home: Path, *words: str) -> str:
+def printed(home: Path | str, *words: str) -> str:
     """What a command that succeeds prints; nothing of it may be anything but text."""
     result = run(home, *words)
     assert result.exit_code == 0, result.output
@@ -32,12 +32,12 @@ def printed(home: Path, *words: str) -> str:
     return result.stdout
 
 
-def as_json(home: Path, *words: str) -> Any:
+def as_json(home: Path | str, *words: str) -> Any:
     """What a command that succeeds prints as JSON."""
     return json.loads(printed(home, *words, "--json"))
 
 
-def refused(home: Path, *words: str, code: int = 1) -> str:
+def refused(home: Path | str, *words: str, code: int = 1) -> str:
     """The one line in which a command says why it fails."""
     result = run(home, *words)
     assert result.exit_code == code, result.output

@@ -11,6 +11,9 @@ import pytest
 from replica.corpus import Corpus, write_corpus
 
 SHARED = os.environ.get("KERNELMART_CONFORMANCE")
+# No test asks the real services: what is not given a replica is refused at once.
+os.environ["HF_ENDPOINT"] = "http://127.0.0.1:9"
+os.environ["KERNELMART_SOL_URL"] = "http://127.0.0.1:9/api"
 
 
 @dataclass(frozen=True)

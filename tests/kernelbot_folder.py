@@ -181,10 +181,10 @@ def normalised(folder: Path, scratch: Path, *, backwards: bool = False) -> Norma
             rows.append(FileRows(path.name, file.source.content_digest, file.family, part))
     with connect(threads=1) as connection:
         normaliser = Normaliser(connection, rows, listings, load_boards(), known)
-        for file_rows in normaliser.files:
-            for name, schema, batches in normaliser.tables(file_rows):
+        for files in normaliser.groups():
+            for name, schema, batches in normaliser.tables(files):
                 made.tables.setdefault(name, []).extend(batches.read_all().cast(schema).to_pylist())
-            made.boardless += normaliser.boardless(file_rows)
+        made.boardless = normaliser.boardless()
         for name, rows_of_table in normaliser.shared_tables().items():
             made.tables[name] = rows_of_table.to_pylist()
         made.counts = normaliser.counts()

@@ -77,26 +77,29 @@ def small_results() -> list[Row]:
 def publish(folder: Path, changed: list[Row] | None = None) -> Home:
     """Build and publish the snapshot in a folder, or one of other results; its home."""
     home = Home(folder)
+    snapshots.publish(home, draft(home, changed))
+    return home
+
+
+def draft(home: Home, changed: list[Row] | None = None) -> snapshots.Snapshot:
+    """The snapshot, or one of other results, built and not yet published."""
     results = small_results() if changed is None else changed
     connection = warehouse({"results": results, "submissions": _submissions(results)})
     connection.execute(f"create table runs as {statement('runs')}")
-    connection.execute("create view part_runs as from runs")
     made: dict[str, pa.Table] = {
         "runs": connection.sql("from runs").to_arrow_table(),
         "submissions": connection.sql("from submissions").to_arrow_table(),
-        "measurements": connection.sql(statement("snapshot/measurements")).to_arrow_table(),
         **rank(connection),
         **{name: arrow(TABLES[name], rows) for name, rows in _described(results).items()},
     }
     parts: dict[str, list[Path]] = {}
     for name, table in made.items():
-        parts[name] = [folder / "made" / f"{name}.parquet"]
+        parts[name] = [home.root / "made" / f"{name}.parquet"]
         parts[name][0].parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(table.cast(TABLES[name].arrow_schema()), parts[name][0])
     about = {"ranking_policy": "ranking-v1", "facts_revision": "", "code_version": "", "inputs": {}, "inputs_key": ""}
     home.temporary.mkdir(parents=True, exist_ok=True)
-    snapshots.publish(home, drafts.build(home, parts, about))
-    return home
+    return drafts.build(home, parts, about)
 
 
 def run_id(submission: int, case: int = 0) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from warehouse.contracts import ARROW_TYPES, RESULTS, SCHEMA_VERSION, SCORES, TABLES, Table, datapackage
+from warehouse.contracts import ARROW_TYPES, RESULTS, SCHEMA_VERSION, SCORES, TABLES, Table
 from warehouse.identity import digest
 
 CONFORMANCE = os.environ.get("KERNELMART_CONFORMANCE")
@@ -104,20 +104,3 @@ def test_no_column_changes_without_a_new_schema_version() -> None:
         for table in TABLES.values()
     ]
     assert (SCHEMA_VERSION, digest(json.dumps(described))) == SNAPSHOT
-
-
-def test_a_data_package_describes_every_table_that_has_files() -> None:
-    package = datapackage("20250601T000000Z-ABC", {"ranks": ["parquet/ranks/all-1.parquet"], "runs": []})
-    assert (package["name"], package["version"]) == ("20250601t000000z-abc", SCHEMA_VERSION)
-    resources = package["resources"]
-    assert isinstance(resources, list)
-    (ranks,) = resources
-    assert (ranks["name"], ranks["path"]) == ("ranks", ["parquet/ranks/all-1.parquet"])
-    assert ranks["schema"]["primaryKey"] == ["policy", "run_id"]
-    types = {field["name"]: (field["type"], field["constraints"]["required"]) for field in ranks["schema"]["fields"]}
-    assert types["author_rank"] == ("integer", False)
-    assert types["gap_to_best"] == ("number", True)
-    assert types["tied"] == ("boolean", True)
-    everything = datapackage("x", {name: ["a.parquet"] for name in TABLES})["resources"]
-    assert isinstance(everything, list)
-    assert [resource["name"] for resource in everything] == [name.replace("_", "-") for name in TABLES]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import os
@@ -34,7 +33,8 @@ from warehouse.raw import RawStore
 
 
 def run(home: Path, folder: Path, *sources: str) -> Outcome:
-    return ingest(Home(home), Request(folder=str(folder), sources=list(sources)))
+    # What shrinks is looked at in tests of its own.
+    return ingest(Home(home), Request(folder=str(folder), sources=list(sources), accept_loss=True))
 
 
 def rows(home: Path, text: str) -> list[Any]:
@@ -273,7 +273,7 @@ def test_a_source_without_a_folder_is_not_asked_for_and_keeps_its_last_good_rows
     shutil.rmtree(saved / "sol_execbench")
     path = saved / "kernelbot" / "trimul_submissions.parquet"
     pq.write_table(pq.read_table(path).slice(1), path)
-    done = command(home, "ingest", "--from", str(saved))
+    done = command(home, "ingest", "--from", str(saved), "--accept-loss")
     assert (done.returncode, done.stdout.split()[0]) == (0, "published:")
     after = rows(home, "select source, count(*) from runs group by all order by all")
     assert after == [(before[0][0], before[0][1] - 1), before[1]]
@@ -373,7 +373,7 @@ def test_a_latest_snapshot_whose_bytes_have_changed_is_made_anew(copies: tuple[P
 def test_a_file_that_is_gone_is_told(copies: tuple[Path, Path]) -> None:
     home, saved = copies
     (saved / "kernelbot" / "trimul_submissions.parquet").unlink()
-    done = command(home, "ingest", "--from", str(saved))
+    done = command(home, "ingest", "--from", str(saved), "--accept-loss")
     assert done.returncode == 0
     assert "gone: gpumode-kernelbot no longer has trimul_submissions.parquet; its rows have left" in done.stderr
     assert rows(home, "select count(*) from runs where locator = 'trimul_submissions.parquet'") == [(0,)]
@@ -456,16 +456,16 @@ def test_a_home_may_be_called_anything(corpus: Corpus, tmp_path: Path) -> None:
     assert {problem for (problem,) in rows(home, "select problem from runs")} != {"evil"}
 
 
-def test_a_damaged_pointer_is_one_line_and_loses_no_snapshot(copies: tuple[Path, Path]) -> None:
+def test_a_damaged_pointer_is_one_line_and_the_next_ingest_puts_it_right(copies: tuple[Path, Path]) -> None:
     home, saved = copies
+    before = snapshots.required(Home(home)).snapshot_id
     pointer = home / "snapshots" / "latest.json"
-    whole = pointer.read_bytes()
-    pointer.write_bytes(whole[:10])
-    failed = command(home, "ingest", "--from", str(saved))
+    pointer.write_bytes(pointer.read_bytes()[:10])
+    failed = command(home, "path")
     assert failed.returncode == 1
     assert "latest.json: the pointer to the latest snapshot cannot be read" in failed.stderr.splitlines()[-1]
-    pointer.write_bytes(whole)
     assert not run(home, saved).published
+    assert snapshots.required(Home(home)).snapshot_id == before
 
 
 def test_a_second_ingest_of_one_home_gives_way_and_names_the_first(copies: tuple[Path, Path]) -> None:
@@ -474,31 +474,6 @@ def test_a_second_ingest_of_one_home_gives_way_and_names_the_first(copies: tuple
         second = command(home, "ingest", "--from", str(saved))
     assert second.returncode == 1
     assert f"another ingest holds this home (process {os.getpid()} on " in second.stderr.splitlines()[-1]
-
-
-def test_an_ingest_that_is_killed_leaves_the_latest_snapshot_and_the_next_one_does_it_all(
-    copies: tuple[Path, Path], home: Path
-) -> None:
-    killed, saved = copies
-    path = saved / "kernelbot" / "trimul_submissions.parquet"
-    whole = path.read_bytes()
-    pq.write_table(pq.read_table(path).slice(1), path)
-    before = snapshots.required(Home(killed)).manifest
-    words = [sys.executable, "-m", "pipelines.cli", "ingest", "--from", str(saved), "--home", str(killed)]
-    for seconds in (3.0, 5.0, 6.5):
-        process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(seconds)
-        process.kill()
-        process.wait()
-        latest = snapshots.required(Home(killed))
-        assert list(latest.damage()) == []
-    path.write_bytes(whole)
-    run(killed, saved)
-    assert snapshots.required(Home(killed)).manifest["content_digest"] == before["content_digest"]
-    assert not list(killed.rglob(".aside-*"))
-    assert not (killed / "snapshots" / ".draft").exists()
-    assert snapshots.required(Home(home)).manifest["content_digest"] == before["content_digest"]
 
 
 def test_tables_have_the_same_rows_in_duckdb_and_in_parquet(home: Path) -> None:

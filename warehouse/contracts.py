@@ -1,7 +1,8 @@
 """Every published table and column, once.
 
-The Arrow schemas, the DuckDB definitions with their comments, the data dictionary and the data package are made from
-`TABLES`. Adding a column is a minor version of `SCHEMA_VERSION`; removing, renaming or retyping one is a major version.
+The Arrow schemas, the DuckDB definitions with their comments, the data dictionary and the descriptions of a snapshot
+(`datapackage.json`, `croissant.json`) are made from `TABLES`. Adding a column is a minor version of `SCHEMA_VERSION`;
+removing, renaming or retyping one is a major version.
 """
 
 from __future__ import annotations
@@ -24,6 +25,10 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 }
 
 
+# What readers look single rows up by, in whatever table it is.
+LOOKED_UP = ("run_id", "run_digest", "implementation_digest", "submission_key")
+
+
 @dataclass(frozen=True)
 class Column:
     """One column: its DuckDB type, whether it may be null, whether it is part of the key, what table it refers to."""
@@ -35,6 +40,14 @@ class Column:
     key: bool = False
     references: str | None = None
 
+    @property
+    def target(self) -> str | None:
+        """The column that it refers to, in the table that it refers to: the one of its name, else the key."""
+        if self.references is None:
+            return None
+        table = TABLES[self.references]
+        return self.name if self.name in table.names else table.key[0]
+
 
 @dataclass(frozen=True)
 class Table:
@@ -44,8 +57,6 @@ class Table:
     description: str
     columns: tuple[Column, ...]
     sort: tuple[str, ...]
-    # Columns that readers look single values up in.
-    looked_up: tuple[str, ...] = ()
     # Left out of the snapshot's content digest: they say when something was seen, not what it is.
     volatile: tuple[str, ...] = ()
 
@@ -58,6 +69,26 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """Names of all columns, in published order."""
         return tuple(column.name for column in self.columns)
+
+    @property
+    def looked_up(self) -> tuple[str, ...]:
+        """Columns that readers look single values up in."""
+        return tuple(name for name in self.names if name in LOOKED_UP)
+
+    def foreign_keys(self) -> list[tuple[str, tuple[str, ...], tuple[str, ...]]]:
+        """References to other tables: the table, columns here, and columns there.
+
+        Columns that are called as parts of the other table's key are one reference together.
+        """
+        together: dict[tuple[str, str | None], list[Column]] = {}
+        for column in self.columns:
+            if column.references:
+                alone = None if column.name in TABLES[column.references].key else column.name
+                together.setdefault((column.references, alone), []).append(column)
+        return [
+            (table, tuple(column.name for column in columns), tuple(str(column.target) for column in columns))
+            for (table, _), columns in together.items()
+        ]
 
     def arrow_schema(self) -> pa.Schema:
         """The Arrow schema, with nullability and each column's description as field metadata."""
@@ -107,10 +138,9 @@ def _table(
     rows: list[tuple[str, str, str, str]],
     sort: str,
     volatile: str = "",
-    looked_up: str = "",
 ) -> Table:
     columns = tuple(_column(*row) for row in rows)
-    return Table(name, description, columns, tuple(sort.split()), tuple(looked_up.split()), tuple(volatile.split()))
+    return Table(name, description, columns, tuple(sort.split()), tuple(volatile.split()))
 
 
 _V, _I, _D, _B, _T, _L = "VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN", "TIMESTAMPTZ", "VARCHAR[]"
@@ -171,7 +201,6 @@ TABLES: dict[str, Table] = {
                 *_ORIGIN,
             ],
             "source problem comparison_key primary_value run_id",
-            looked_up="run_id run_digest implementation_digest submission_key",
         ),
         _table(
             "submissions",
@@ -194,7 +223,6 @@ TABLES: dict[str, Table] = {
                 ("license_concluded", _V, "", "Licence concluded from evidence: unknown."),
             ],
             "source problem submission_id submission_key",
-            looked_up="submission_key",
         ),
         _table(
             "implementations",
@@ -210,7 +238,6 @@ TABLES: dict[str, Table] = {
                 ("document", _V, "", "JSON: the whole document without metadata."),
             ],
             "submission_key implementation_digest",
-            looked_up="implementation_digest submission_key",
         ),
         _table(
             "cases",
@@ -289,7 +316,6 @@ TABLES: dict[str, Table] = {
                 ("cohort_authors", _I, "", "Authors with an eligible run in the cohort."),
             ],
             "comparison_key rank run_id policy",
-            looked_up="run_id",
         ),
         _table(
             "cohorts",
@@ -429,7 +455,6 @@ TABLES: dict[str, Table] = {
                 ("run_id", _V, "P >runs", "The run."),
             ],
             "run_digest run_id",
-            looked_up="run_digest",
         ),
         _table(
             "movements",
@@ -569,40 +594,3 @@ SCORES = _table(
     ],
     "submission_key",
 )
-
-
-def datapackage(name: str, files: dict[str, list[str]]) -> dict[str, object]:
-    """A Frictionless data package of a snapshot's Parquet files.
-
-    Args:
-        name: the snapshot's name.
-        files: paths of each table's files, relative to the package.
-    """
-    types = {
-        "VARCHAR": "string", "BIGINT": "integer", "DOUBLE": "number", "BOOLEAN": "boolean", "TIMESTAMPTZ": "datetime",
-        "VARCHAR[]": "array",
-    }  # fmt: skip
-    resources = [
-        {
-            "name": table.name.replace("_", "-"),
-            "description": table.description,
-            "path": files[table.name],
-            "format": "parquet",
-            "mediatype": "application/vnd.apache.parquet",
-            "schema": {
-                "fields": [
-                    {
-                        "name": column.name,
-                        "type": types[column.type],
-                        "description": column.description,
-                        "constraints": {"required": not column.nullable},
-                    }
-                    for column in table.columns
-                ],
-                "primaryKey": list(table.key),
-            },
-        }
-        for table in TABLES.values()
-        if files.get(table.name)
-    ]
-    return {"profile": "data-package", "name": name.lower(), "version": SCHEMA_VERSION, "resources": resources}

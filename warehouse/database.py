@@ -13,9 +13,18 @@ from warehouse.statements import statement
 MEMORY_LIMIT = os.environ.get("KERNELMART_MEMORY_LIMIT", "450MB")
 
 
-def open_files(connection: duckdb.DuckDBPyConnection, relation: str, paths: Sequence[Path | str]) -> None:
-    """Make a relation of the rows of some Parquet files. A folder's name is no column, whatever it looks like."""
-    rows = connection.read_parquet([str(path) for path in paths], hive_partitioning=False)
+def open_files(
+    connection: duckdb.DuckDBPyConnection, relation: str, paths: Sequence[Path | str], *, named: bool = False
+) -> None:
+    """Make a relation of the rows of some Parquet files. A folder's name is no column, whatever it looks like.
+
+    Args:
+        connection: where the relation is made.
+        relation: its name.
+        paths: the files.
+        named: with the column `filename`, the path of each row's file as it was given.
+    """
+    rows = connection.read_parquet([str(path) for path in paths], hive_partitioning=False, filename=named)
     rows.create_view(relation, replace=True)
 
 
@@ -32,7 +41,7 @@ def connect(
         path: the database file.
         temporary: folder into which a statement that outgrows the memory limit may spill.
         read_only: open for reading alone.
-        threads: worker threads; by default one for each processor.
+        threads: worker threads; by default `KERNELMART_THREADS` or, where that is not set, one for each processor.
     """
     settings: dict[str, str | bool | int | float | list[str]] = {
         "memory_limit": MEMORY_LIMIT,
@@ -40,8 +49,8 @@ def connect(
         "autoload_known_extensions": False,
         "preserve_insertion_order": False,
     }
-    if threads is not None:
-        settings["threads"] = threads
+    if wanted := threads or os.environ.get("KERNELMART_THREADS"):
+        settings["threads"] = wanted
     if temporary is not None:
         settings["temp_directory"] = str(temporary)
     connection = duckdb.connect(str(path) if path else ":memory:", read_only=read_only, config=settings)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
+import operator
+from collections.abc import Container, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from warehouse import files
-from warehouse.contracts import SCHEMA_VERSION, TABLES, Table, datapackage
+from warehouse import attribution, croissant, datapackage, files
+from warehouse.contracts import SCHEMA_VERSION, TABLES, Table
 from warehouse.database import connect, open_files
 from warehouse.digests import RowsDigest
 from warehouse.home import Home
@@ -24,6 +29,10 @@ from warehouse.statements import names, statement
 # Opened by every DuckDB from 1.0 on.
 STORAGE_VERSION = "v1.0.0"
 BATCH_ROWS = files.ROW_GROUP_ROWS
+# Problems of so many runs together are sorted at once; a larger one alone.
+RUNS_AT_ONCE = 131_072
+# Of what makes the files of runs out of parts: bump it when they change, or earlier files are taken again.
+VERSION = "drafts/1"
 # Say what a snapshot is or how it differs from another; no part of what it holds.
 _OUTSIDE_CONTENT = ("snapshot", "movements")
 
@@ -39,8 +48,9 @@ def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, A
     target = draft_folder(home)
     discard_draft(home)
     with files.writing_folder(target) as folder, connect(temporary=home.temporary) as connection:
-        writer = _Writer(folder, connection, about)
-        _previous_drift(connection, sound(home))
+        previous = sound(home)
+        writer = _Writer(folder, connection, about, previous)
+        _previous_drift(connection, previous)
         writer.write_tables({name: [str(path) for path in paths] for name, paths in parts.items()})
         content_digest = writer.content_digest()
         now = datetime.now(UTC)
@@ -55,26 +65,41 @@ def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, A
         }
         writer.write_rows("snapshot", pa.Table.from_pylist([row], schema=TABLES["snapshot"].arrow_schema()))
         writer.write_database()
-        files.write_json(folder / "datapackage.json", datapackage(snapshot_id, writer.resources))
-        files.write_bytes(folder / "ATTRIBUTION.md", _attribution(connection, writer.parquet("sources")).encode())
+        written = _files(folder)
+        sources = [source for path in writer.parquet("sources") for source in pq.read_table(path).to_pylist()]
+        files.write_json(folder / datapackage.FILE, datapackage.datapackage(row, writer.resources, sources))
+        files.write_json(folder / croissant.FILE, croissant.croissant(row, writer.resources, written, sources))
+        files.write_bytes(folder / attribution.FILE, attribution.attribution(sources).encode())
         manifest = {
             **row,
             "created_at": now.isoformat(),
             "inputs": about["inputs"],
             "inputs_key": about["inputs_key"],
             "tables": writer.tables,
-            "files": _files(folder),
+            "made_of": writer.made_of,
+            "files": {**written, **_files(folder, without=written)},
         }
         files.write_json(folder / "manifest.json", manifest)
     return Snapshot(target)
 
 
 class _Writer:
-    """Writes the tables of one draft and keeps account of them."""
+    """Writes the tables of one draft and keeps account of them.
 
-    def __init__(self, folder: Path, connection: duckdb.DuckDBPyConnection, about: Mapping[str, Any]) -> None:
+    Files that the snapshot before has too, byte for byte, are taken from there as hard links.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        connection: duckdb.DuckDBPyConnection,
+        about: Mapping[str, Any],
+        previous: Snapshot | None,
+    ) -> None:
         self._folder = folder
         self._connection = connection
+        self._previous = previous
+        self._before = previous.manifest if previous else {"files": {}, "tables": {}}
         self._metadata = {
             "kernelmart.schema_version": SCHEMA_VERSION,
             "kernelmart.ranking_policy": about["ranking_policy"],
@@ -82,6 +107,8 @@ class _Writer:
         }
         self.tables: dict[str, dict[str, Any]] = {name: {"rows": 0, "digests": {}} for name in TABLES}
         self.resources: dict[str, list[str]] = {name: [] for name in TABLES}
+        # Of each part of the runs, a digest of what it was made of.
+        self.made_of: dict[str, str] = {}
 
     def write_tables(self, parts: Mapping[str, list[str]]) -> None:
         """Write every table that comes from parts, and those that are made of them."""
@@ -94,6 +121,9 @@ class _Writer:
                 statement(f"snapshot/{name}") if name in ("run_lookup", "drift") else _sorted("part_rows", TABLES[name])
             )
             self._write(name, "all", text)
+        # In whatever order they were made or taken.
+        for places in self.resources.values():
+            places.sort()
 
     def write_rows(self, name: str, rows: pa.Table) -> None:
         """Write a small table."""
@@ -127,21 +157,53 @@ class _Writer:
         connection.execute("detach published")
 
     def _write_runs(self, paths: list[str]) -> None:
-        """Runs and their measurements, in parts by source and problem, so that nothing large is sorted at once."""
-        where: dict[tuple[str, str], list[str]] = {}
+        """Runs and their measurements, in parts by source and problem; those made of the same parts are taken again."""
+        digests = {path: files.sha256(Path(path)) for path in paths}
+        problems: dict[tuple[str, str], tuple[int, list[str]]] = {}
         for path in paths:
             open_files(self._connection, "part_rows", [path])
-            rows = self._connection.execute("select distinct source, problem from part_rows").fetchall()
-            for source, problem in rows:
-                where.setdefault((source, problem), []).append(path)
-        for source, problem in sorted(where):
-            open_files(self._connection, "part_rows", where[source, problem])
-            text = "create or replace temp table part_runs as select * from part_rows where source = ? and problem = ?"
-            self._connection.execute(text, [source, problem])
-            part = f"{kebab(source)}-{hashlib.sha256(f'{source}/{problem}'.encode()).hexdigest()[:12]}"
-            self._write("runs", part, _sorted("part_runs", TABLES["runs"]))
-            self._write("measurements", part, statement("snapshot/measurements"))
-        self._connection.execute("drop table if exists part_runs")
+            text = "select source, problem, count(*) from part_rows group by source, problem"
+            for source, problem, rows in self._connection.execute(text).fetchall():
+                count, found = problems.setdefault((source, problem), (0, []))
+                problems[source, problem] = (count + rows, [*found, path])
+        waiting: list[tuple[str, str]] = []
+        for place in sorted(problems):
+            made_of = [VERSION, *self._metadata.values(), *sorted(digests[path] for path in problems[place][1])]
+            origin = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
+            self.made_of[_part_of(*place)] = origin
+            if not self._take(_part_of(*place), origin):
+                waiting.append(place)
+        counts = {place: rows for place, (rows, _) in problems.items()}
+        for group in _groups(waiting, counts):
+            found = sorted({path for place in group for path in problems[place][1]})
+            open_files(self._connection, "all_runs", found)
+            with _sorting(self._connection, sum(counts[place] for place in group)):
+                self._write_group("runs", group)
+            self._write_group("measurements", group)
+
+    def _write_group(self, name: str, group: list[tuple[str, str]]) -> None:
+        """Write a part of each problem of a group, also where it has no row."""
+        source, problems = group[0][0], [problem for _, problem in group]
+        limits = {"source": source, "first": problems[0], "last": problems[-1], "problems": problems}
+        rows = self._connection.sql(statement(f"snapshot/{name}"), params=limits).to_arrow_reader(BATCH_ROWS)
+        pieces = itertools.groupby(_pieces(files.ahead(rows)), key=operator.itemgetter(0))
+        without = set(problems)
+        for problem, of_problem in pieces:
+            self._write_rows(name, _part_of(source, problem), (piece for _, piece in of_problem))
+            without.remove(problem)
+        for problem in without:
+            self._write_rows(name, _part_of(source, problem), [])
+
+    def _take(self, part: str, origin: str) -> bool:
+        """Take the files of a part from the snapshot before, if it has them made of the same."""
+        if self._previous is None or self._before.get("made_of", {}).get(part) != origin:
+            return False
+        for name in ("runs", "measurements"):
+            place = next(path for path in self._before["files"] if path.startswith(f"parquet/{name}/{part}-"))
+            files.link(self._previous.folder / place, self._folder / place)
+            rows = pq.read_metadata(self._folder / place).num_rows
+            self._account(name, part, place, rows, self._before["tables"][name]["digests"][part])
+        return True
 
     def _rows_of(self, paths: list[str], table: Table) -> None:
         """Make `part_rows` the rows of some files."""
@@ -152,12 +214,16 @@ class _Writer:
             self._connection.from_arrow(source.empty()).create_view("part_rows", replace=True)
 
     def _write(self, name: str, part: str, text: str) -> None:
+        rows = self._connection.sql(text).to_arrow_reader(BATCH_ROWS)
+        self._write_rows(name, part, files.ahead(rows))
+
+    def _write_rows(self, name: str, part: str, batches: Iterable[pa.RecordBatch]) -> None:
         table = TABLES[name]
         schema = table.arrow_schema()
         account = RowsDigest(schema, table.volatile)
 
         def counted() -> Iterator[pa.RecordBatch]:
-            for batch in self._connection.sql(text).to_arrow_reader(BATCH_ROWS):
+            for batch in batches:
                 columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
                 rows = pa.RecordBatch.from_arrays(columns, schema=schema)
                 account.update(rows)
@@ -173,11 +239,58 @@ class _Writer:
             metadata={**self._metadata, "kernelmart.table": name},
             bloom_filters=table.looked_up,
         )
-        final = folder / f"{part}-{files.sha256(path)[:8]}.parquet"
+        sha256 = files.sha256(path)
+        final = folder / f"{part}-{sha256[:8]}.parquet"
         path.rename(final)
-        self.tables[name]["rows"] += account.rows
-        self.tables[name]["digests"][part] = account.digest()
-        self.resources[name].append(final.relative_to(self._folder).as_posix())
+        place = final.relative_to(self._folder).as_posix()
+        if self._previous and self._before["files"].get(place, {}).get("sha256") == sha256:
+            files.link(self._previous.folder / place, final)
+        self._account(name, part, place, account.rows, account.digest())
+
+    def _account(self, name: str, part: str, place: str, rows: int, rows_digest: str) -> None:
+        self.tables[name]["rows"] += rows
+        self.tables[name]["digests"][part] = rows_digest
+        self.resources[name].append(place)
+
+
+@contextmanager
+def _sorting(connection: duckdb.DuckDBPyConnection, rows: int) -> Iterator[None]:
+    """Sort whole runs. So many that they must spill are left to one thread: each takes memory of its own to merge."""
+    (threads,) = connection.execute("select current_setting('threads')").fetchall()[0]
+    connection.execute(f"set threads = {1 if rows > RUNS_AT_ONCE else threads}")
+    yield
+    connection.execute(f"set threads = {threads}")
+
+
+def _part_of(source: str, problem: str) -> str:
+    """Name of the part with a problem's runs."""
+    return f"{kebab(source)}-{hashlib.sha256(f'{source}/{problem}'.encode()).hexdigest()[:12]}"
+
+
+def _groups(places: Iterable[tuple[str, str]], rows: Mapping[tuple[str, str], int]) -> Iterator[list[tuple[str, str]]]:
+    """Problems of one source in groups of at most `RUNS_AT_ONCE` rows, in order; a larger one is a group of its own."""
+    group: list[tuple[str, str]] = []
+    count = 0
+    for place in places:
+        if group and (place[0] != group[0][0] or count + rows[place] > RUNS_AT_ONCE):
+            yield group
+            group, count = [], 0
+        group.append(place)
+        count += rows[place]
+    if group:
+        yield group
+
+
+def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
+    """Rows whose first column says their part, in pieces of one part each, with that and without the column."""
+    for batch in batches:
+        if not batch.num_rows:
+            continue
+        part = batch.column(0)
+        changes = pc.indices_nonzero(pc.not_equal(part.slice(1), part.slice(0, len(part) - 1))).to_pylist()
+        rows = batch.remove_column(0)
+        for first, last in itertools.pairwise([0, *(change + 1 for change in changes), len(part)]):
+            yield part[first].as_py(), rows.slice(first, last - first)
 
 
 def _previous_drift(connection: duckdb.DuckDBPyConnection, previous: Snapshot | None) -> None:
@@ -194,21 +307,11 @@ def _sorted(relation: str, table: Table) -> str:
     return f"select {columns} from {relation} order by {order}"
 
 
-def _attribution(connection: duckdb.DuckDBPyConnection, paths: list[str]) -> str:
-    open_files(connection, "part_rows", paths)
-    text = "select name, url, license, attribution, terms from part_rows order by source"
-    rows = connection.execute(text).fetchall()
-    lines = ["# Attribution", ""]
-    for name, url, license_name, attribution, terms in rows:
-        lines += [f"## {name}", "", f"{attribution}, {url}", "", f"Licence: {license_name}. {terms}", ""]
-    return "\n".join(lines)
-
-
-def _files(folder: Path) -> dict[str, dict[str, Any]]:
+def _files(folder: Path, without: Container[str] = ()) -> dict[str, dict[str, Any]]:
     return {
-        path.relative_to(folder).as_posix(): {"sha256": files.sha256(path), "size_bytes": path.stat().st_size}
+        name: {"sha256": files.sha256(path), "size_bytes": path.stat().st_size}
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and (name := path.relative_to(folder).as_posix()) not in without
     }
 
 

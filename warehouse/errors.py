@@ -15,3 +15,15 @@ class HomeError(KernelmartError):
 
 class SnapshotError(KernelmartError):
     """A snapshot is not there, is damaged, or must not be published."""
+
+
+class StoreError(KernelmartError):
+    """A store elsewhere cannot be used, or holds what it should not."""
+
+
+class UnreachableError(UnreadableError):
+    """A source cannot be reached now; the same request may go well later."""
+
+
+class BusyError(HomeError):
+    """Another ingest holds the home."""

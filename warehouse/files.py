@@ -7,12 +7,15 @@ import json
 import os
 import shutil
 import uuid
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 ROW_GROUP_ROWS = 32_768
@@ -22,16 +25,25 @@ ASIDE = ".aside-"
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """A path to write to; on leaving, the file is fsynced and renamed to `path`. Errors leave no trace."""
+    """A path to write to; on leaving, the file is fsynced and renamed to `path`. Errors leave no trace.
+
+    In a folder that is itself being written, fsyncing is left to that.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     aside = path.with_name(f"{ASIDE}{uuid.uuid4().hex}")
+    alone = not any(part.startswith(ASIDE) for part in path.parts)
     try:
         yield aside
-        synchronise(aside)
+        if alone:
+            synchronise(aside)
         aside.rename(path)
-        synchronise(path.parent)
-    except BaseException:
+        if alone:
+            synchronise(path.parent)
+    except BaseException as error:
         aside.unlink(missing_ok=True)
+        # A disk that is full names no file.
+        if isinstance(error, OSError) and error.errno is not None and error.filename in (None, str(aside)):
+            error.filename = str(path)
         raise
 
 
@@ -86,9 +98,32 @@ def write_json(path: Path, value: Any) -> None:
     write_bytes(path, (json.dumps(value, indent=2, ensure_ascii=False, sort_keys=True) + "\n").encode())
 
 
-def write_part(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
-    """Write batches as a Parquet file that only this warehouse reads again: quick to write; the row count."""
-    return _write(path, batches, schema, compression="lz4", write_statistics=False)
+def ahead(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same batches, the next two of them made in a thread of their own while one is in use."""
+    iterator = iter(batches)
+    with ThreadPoolExecutor(1) as thread:
+        waiting = deque(thread.submit(next, iterator, None) for _ in range(2))
+        while (batch := waiting.popleft().result()) is not None:
+            waiting.append(thread.submit(next, iterator, None))
+            yield batch
+
+
+def write_part(
+    path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema, *, clustered_by: str | None = None
+) -> int:
+    """Write batches as a Parquet file that only this warehouse reads again: quick to write; the row count.
+
+    Args:
+        path: the file.
+        batches: rows in any order.
+        schema: schema of the file; the batches are cast to it.
+        clustered_by: a text column of which each row group has one value alone, so that the rows of a value are found
+            without reading the others.
+    """
+    # Of numbers the smallest and largest leave NaN out, which DuckDB then takes not to be there.
+    statistics = [clustered_by] if clustered_by else False
+    pieces = _clusters(_slices(batches, schema), clustered_by) if clustered_by else _slices(batches, schema)
+    return _write(path, pieces, schema, compression="lz4", write_statistics=statistics)
 
 
 def write_parquet(
@@ -113,7 +148,7 @@ def write_parquet(
     schema = schema.with_metadata(dict(sorted((metadata or {}).items())))
     return _write(
         path,
-        batches,
+        _slices(batches, schema),
         schema,
         compression="zstd",
         write_page_index=True,
@@ -122,10 +157,10 @@ def write_parquet(
     )
 
 
-def _write(path: Path, batches: Iterable[pa.RecordBatch], schema: pa.Schema, **options: Any) -> int:
+def _write(path: Path, pieces: Iterable[pa.Table], schema: pa.Schema, **options: Any) -> int:
     rows = 0
     with writing(path) as aside, pq.ParquetWriter(aside, schema, **options) as writer:
-        for piece in _slices(batches, schema):
+        for piece in pieces:
             writer.write_table(piece, row_group_size=ROW_GROUP_ROWS)
             rows += piece.num_rows
     return rows
@@ -148,10 +183,36 @@ def _slices(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa
         yield pa.Table.from_batches(waiting).cast(schema).combine_chunks()
 
 
+def _clusters(tables: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
+    """The rows of each table in one table for each value of a text column; null is a value too."""
+    for table in tables:
+        values = table.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
+        clustered = table.take(pc.sort_indices(values.indices))
+        first = 0
+        for number in range(len(values.dictionary)):
+            count = pc.sum(pc.equal(values.indices, number)).as_py()
+            yield clustered.slice(first, count)
+            first += count
+
+
 def sha256(path: Path) -> str:
     """SHA-256 of a file's bytes, as 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def link(original: Path, path: Path) -> None:
+    """Give a file that never changes a second name, in a folder that is being written; a copy across file systems."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f"{ASIDE}{uuid.uuid4().hex}")
+    try:
+        try:
+            os.link(original, aside)
+        except OSError:
+            shutil.copyfile(original, aside)
+        aside.replace(path)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def synchronise(path: Path) -> None:
@@ -176,7 +237,8 @@ def remove_leftovers(root: Path) -> list[Path]:
     """Remove what processes that died were still writing below a folder."""
     left = list(root.rglob(f"{ASIDE}*")) if root.exists() else []
     for path in left:
-        if path.is_dir():
+        # A link to a folder goes alone: what it leads to is no leftover.
+        if path.is_dir() and not path.is_symlink():
             remove_tree(path)
         else:
             path.unlink(missing_ok=True)

@@ -15,7 +15,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from warehouse import files
-from warehouse.errors import HomeError
+from warehouse.errors import BusyError, HomeError
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ class Home:
         """Hold the home for one ingest. The operating system frees the lock when its holder dies.
 
         Raises:
-            HomeError: where another process holds it, naming that process.
+            BusyError: where another process holds it, naming that process.
+            HomeError: where it cannot be locked.
         """
         holder = self.root / "lock.json"
         lock = FileLock(self.root / "lock", timeout=0)
@@ -85,7 +86,7 @@ class Home:
         except Timeout as error:
             said = read_json(holder)
             who = said if isinstance(said, dict) else {}
-            raise HomeError(
+            raise BusyError(
                 f"{self.root}: another ingest holds this home (process {who.get('process', 'unknown')} on "
                 f"{who.get('host', 'this host')}, since {who.get('since', 'an unknown time')}); wait for it to end"
             ) from error

@@ -47,11 +47,17 @@ class PartWriter:
         self.part = Part(folder)
         self.counts: dict[str, int] = {}
 
-    def write(self, table: str, batches: pa.Table | Iterable[pa.RecordBatch], schema: pa.Schema) -> int:
-        """Write a table of the part; the row count."""
-        if isinstance(batches, pa.Table):
-            batches = batches.to_batches()
-        self.counts[table] = files.write_part(self.part.path(table), batches, schema)
+    def write(
+        self,
+        table: str,
+        batches: pa.Table | Iterable[pa.RecordBatch],
+        schema: pa.Schema,
+        *,
+        clustered_by: str | None = None,
+    ) -> int:
+        """Write a table of the part; the row count. Each row group has one value alone of the column `clustered_by`."""
+        ready = batches.to_batches() if isinstance(batches, pa.Table) else files.ahead(batches)
+        self.counts[table] = files.write_part(self.part.path(table), ready, schema, clustered_by=clustered_by)
         return self.counts[table]
 
 

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import logging
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 
-from warehouse import files
+from warehouse import files, history
 from warehouse.database import connect
 from warehouse.errors import SnapshotError
+from warehouse.history import SNAPSHOT_ID, Entry
 from warehouse.home import Home, read_json
+from warehouse.verification import require_whole
 
 log = logging.getLogger("kernelmart")
 
 DATABASE = "kernelmart.duckdb"
+MANIFEST = "manifest.json"
+# Snapshots that this process found to be sound, with the state of their files then.
+_found_sound: dict[Path, list[tuple[str, int, int, int]]] = {}
 _MANIFEST_KEYS = {"snapshot_id", "created_at", "content_digest", "inputs", "inputs_key", "tables", "files"}
 
 
@@ -37,10 +43,16 @@ class Snapshot:
         Raises:
             SnapshotError: where the manifest is not there or damaged.
         """
-        manifest = read_json(self.folder / "manifest.json")
-        if not isinstance(manifest, dict) or not manifest.keys() >= _MANIFEST_KEYS:
+        manifest = read_json(self.folder / MANIFEST)
+        wellformed = isinstance(manifest, dict) and manifest.keys() >= _MANIFEST_KEYS
+        if not wellformed or not isinstance(manifest["files"], dict) or not isinstance(manifest["tables"], dict):
             raise SnapshotError(f"{self.folder}: there is no snapshot with a manifest that can be read")
-        return manifest
+        return dict(manifest)
+
+    @property
+    def manifest_sha256(self) -> str:
+        """SHA-256 of the manifest, which says it of every other file: of all that the snapshot is."""
+        return files.sha256(self.folder / MANIFEST)
 
     @property
     def snapshot_id(self) -> str:
@@ -60,18 +72,28 @@ class Snapshot:
         """A read-only connection, in UTC, that reaches nothing outside the file."""
         if not self.database.exists():
             raise SnapshotError(f"{self.database}: the snapshot's DuckDB file is gone; run an ingest")
-        connection = connect(self.database, read_only=True)
+        # Made when a statement outgrows the memory limit; by default it would lie in the folder that never changes.
+        spill = Path(tempfile.gettempdir(), f"kernelmart-{uuid.uuid4().hex}")
+        connection = connect(self.database, read_only=True, temporary=spill)
         connection.execute("set enable_external_access = false")
         connection.execute("set lock_configuration = true")
         return connection
 
     def damage(self) -> Iterator[str]:
-        """One line for each file that is gone or no longer what the manifest says."""
-        for name, stated in self.manifest["files"].items():
+        """One line for each file that is gone, was never published, or is no longer what the manifest says."""
+        try:
+            stated = self.manifest["files"]
+        except SnapshotError:
+            yield f"{self.folder / MANIFEST}: the manifest is gone or cannot be read"
+            return
+        found = {path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if not path.is_dir()}
+        for name in sorted({*stated, *found} - {MANIFEST}):
             path = self.folder / name
-            if not path.is_file():
+            if name not in found:
                 yield f"{path}: the file is gone"
-            elif path.stat().st_size != stated["size_bytes"] or files.sha256(path) != stated["sha256"]:
+            elif name not in stated:
+                yield f"{path}: no such file was published"
+            elif not _as_stated(path, stated[name]):
                 yield f"{path}: its bytes are not those that were published"
 
 
@@ -81,42 +103,58 @@ def latest(home: Home) -> Snapshot | None:
     Raises:
         SnapshotError: where the pointer is damaged or gone though there are snapshots.
     """
-    pointer = read_json(home.snapshots / "latest.json")
-    if isinstance(pointer, dict) and isinstance(pointer.get("path"), str):
+    if pointer := _pointer(home):
         return Snapshot(home.snapshots / pointer["path"])
     if found := published(home):
         raise SnapshotError(
-            f"{home.snapshots / 'latest.json'}: the pointer to the latest snapshot cannot be read; put one there that "
-            f'says {{"path": "{found[-1].folder.name}"}}'
+            f"{_pointer_path(home)}: the pointer to the latest snapshot cannot be read; the next ingest puts it right, "
+            f'or put one there that says {{"path": "{found[-1].folder.name}"}}'
         )
     return None
 
 
 def sound(home: Home) -> Snapshot | None:
-    """The latest snapshot if all its files are as they were published; None if not, and before the first."""
+    """The latest snapshot if all its files are as they were published; None if not, and before the first.
+
+    Its bytes are read once in a process, for as long as the file system tells of no change.
+    """
     snapshot = latest(home)
-    try:
-        damage = next(damage_of(home, snapshot), None) if snapshot else None
-    except SnapshotError as error:
-        damage = str(error)
-    if damage is None:
+    if snapshot is None:
+        return None
+    state = _state(home, snapshot)
+    if _found_sound.get(snapshot.folder) == state:
         return snapshot
-    log.warning("damaged: %s; the snapshot is made anew", damage)
-    return None
+    if damage := next(damage_of(home, snapshot), None):
+        log.warning("damaged: %s; the snapshot is made anew", damage)
+        return None
+    _found_sound[snapshot.folder] = state
+    return snapshot
 
 
 def damage_of(home: Home, snapshot: Snapshot) -> Iterator[str]:
-    """One line for each file of a snapshot that is not as it was published; of the latest, its manifest too."""
-    pointer = read_json(home.snapshots / "latest.json")
-    manifest = snapshot.folder / "manifest.json"
-    if (
-        isinstance(pointer, dict)
-        and pointer.get("path") == snapshot.folder.name
-        and manifest.is_file()
-        and pointer.get("manifest_sha256") != files.sha256(manifest)
-    ):
-        yield f"{manifest}: it is not the manifest that the pointer names"
+    """One line for each file of a snapshot that is not as it was published, its manifest too."""
+    name = snapshot.folder.name
+    manifest = snapshot.folder / MANIFEST
+    pointer = _pointer(home) or {}
+    if pointer.get("path") == name:
+        stated = pointer.get("manifest_sha256")
+    else:
+        entries, _ = history.read(history_path(home))
+        stated = next((entry.manifest_sha256 for entry in entries if entry.snapshot_id == name), None)
+    if stated is not None and manifest.is_file() and stated != files.sha256(manifest):
+        yield f"{manifest}: its bytes are not those that were published"
     yield from snapshot.damage()
+
+
+def damage_beside(home: Home) -> Iterator[str]:
+    """One line for each thing that is wrong with the pointer, its link and its history."""
+    pointer = _pointer(home)
+    if pointer is None and published(home):
+        yield f"{_pointer_path(home)}: the pointer to the latest snapshot cannot be read"
+    elif pointer and not link_leads_to(home, Snapshot(home.snapshots / pointer["path"])):
+        yield f"{home.snapshots / 'latest'}: the link does not lead to the snapshot that the pointer names"
+    if published(home) and not history.read(history_path(home))[1]:
+        yield f"{history_path(home)}: the history of the pointer is gone or damaged"
 
 
 def required(home: Home) -> Snapshot:
@@ -133,8 +171,11 @@ def required(home: Home) -> Snapshot:
 
 def published(home: Home) -> list[Snapshot]:
     """All published snapshots, oldest first; drafts and the link to the latest are none."""
-    folders = sorted(path.parent for path in home.snapshots.glob("[!.]*/manifest.json"))
-    return [Snapshot(folder) for folder in folders if not folder.is_symlink()]
+    return [
+        Snapshot(path)
+        for path in sorted(home.snapshots.glob("*Z-*"))
+        if SNAPSHOT_ID.fullmatch(path.name) and path.is_dir() and not path.is_symlink()
+    ]
 
 
 def named(home: Home, name: str) -> Snapshot:
@@ -161,7 +202,7 @@ def draft_folder(home: Home) -> Path:
 def draft_of(home: Home) -> Snapshot | None:
     """The snapshot that has been built and not yet published."""
     folder = draft_folder(home)
-    return Snapshot(folder) if (folder / "manifest.json").exists() else None
+    return Snapshot(folder) if (folder / MANIFEST).exists() else None
 
 
 def discard_draft(home: Home) -> None:
@@ -170,35 +211,131 @@ def discard_draft(home: Home) -> None:
 
 
 def publish(home: Home, draft: Snapshot) -> Snapshot:
-    """Make a draft the latest snapshot, in one step.
+    """Make a draft the latest snapshot, in one step. The caller holds the home's lock.
 
     Raises:
-        SnapshotError: where a file of the draft is not what its manifest says.
+        SnapshotError: where the draft is not whole, or a snapshot of its name is there.
     """
-    if damage := next(draft.damage(), None):
-        raise SnapshotError(f"{damage}; run the ingest again")
+    require_whole(draft)
     target = home.snapshots / draft.snapshot_id
-    for folder, _, found in os.walk(draft.folder, topdown=False):
-        for name in found:
-            Path(folder, name).chmod(0o444)
-        Path(folder).chmod(0o555)
+    if target.exists():
+        raise SnapshotError(f"{target}: a snapshot of this name is there already; run the ingest again")
+    for folder, _, names in os.walk(draft.folder, topdown=False):
+        for path, mode in (*((Path(folder, name), 0o444) for name in names), (Path(folder), 0o555)):
+            path.chmod(mode)
+            files.synchronise(path)
     draft.folder.rename(target)
     files.synchronise(home.snapshots)
-    point_at(home, Snapshot(target))
-    return Snapshot(target)
+    snapshot = Snapshot(target)
+    point_at(home, snapshot)
+    return snapshot
 
 
 def point_at(home: Home, snapshot: Snapshot) -> None:
-    """Move the pointer, and the link for people, to a snapshot."""
+    """Move the pointer, and the link for people, to a snapshot; then enter it into the history."""
     files.write_json(
-        home.snapshots / "latest.json",
+        _pointer_path(home),
         {
             "snapshot_id": snapshot.snapshot_id,
             "path": snapshot.folder.name,
-            "manifest_sha256": files.sha256(snapshot.folder / "manifest.json"),
-            "published_at": datetime.now(UTC).isoformat(timespec="seconds"),
+            "manifest_sha256": files.sha256(snapshot.folder / MANIFEST),
+            "published_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
         },
     )
+    link_to(home, snapshot)
+    history.write(history_path(home), entries_of(home))
+
+
+def link_to(home: Home, snapshot: Snapshot) -> None:
+    """Have the link for people lead to a snapshot."""
     link = home.snapshots / f"{files.ASIDE}{uuid.uuid4().hex}"
     link.symlink_to(snapshot.folder.name, target_is_directory=True)
     link.replace(home.snapshots / "latest")
+    files.synchronise(home.snapshots)
+
+
+def link_leads_to(home: Home, snapshot: Snapshot) -> bool:
+    """Whether the link for people leads to a snapshot."""
+    link = home.snapshots / "latest"
+    return link.is_symlink() and str(link.readlink()) == snapshot.folder.name
+
+
+def history_path(home: Home) -> Path:
+    """Where the history of the pointer lies."""
+    return home.snapshots / "history.json"
+
+
+def entries_of(home: Home) -> list[Entry]:
+    """The history of the pointer, put right: the latest snapshot belongs to it and comes last.
+
+    Where the history is damaged or gone, every snapshot that there is belongs to it.
+    """
+    entries, whole = history.read(history_path(home))
+    pointer = _pointer(home) or {}
+    known = {entry.snapshot_id for entry in entries}
+    entries += [
+        adopted
+        for snapshot in published(home)
+        if snapshot.folder.name not in known and (not whole or snapshot.folder.name == pointer.get("path"))
+        for adopted in _adopted(snapshot)
+    ]
+    for entry in entries:
+        if entry.snapshot_id == pointer.get("path"):
+            moved = history.moment(pointer.get("published_at")) or entry.latest_at
+            return [*(one for one in entries if one is not entry), replace(entry, latest_at=moved)]
+    return entries
+
+
+def withdrawn_reason(home: Home, content_digest: str) -> str | None:
+    """Why and when a content was withdrawn; None where it was not, or was published again since."""
+    found = history.withdrawal(entries_of(home), content_digest)
+    return f"{found.reason} ({found.at:%Y-%m-%d %H:%M} UTC)" if found else None
+
+
+def _state(home: Home, snapshot: Snapshot) -> list[tuple[str, int, int, int]]:
+    """Name, size and times of change of each file of a snapshot, and of the pointer."""
+    found = sorted([*snapshot.folder.rglob("*"), _pointer_path(home)])
+    stats = [(path, path.lstat()) for path in found]
+    return [(str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for path, stat in stats]
+
+
+def _as_stated(path: Path, stated: Any) -> bool:
+    """Whether a file has the size and digest that a manifest states."""
+    return (
+        isinstance(stated, dict)
+        and stated.get("size_bytes") == path.stat().st_size
+        and stated.get("sha256") == files.sha256(path)
+    )
+
+
+def _adopted(snapshot: Snapshot) -> list[Entry]:
+    """What a snapshot says of itself as an entry of the history; none where its name is no time."""
+    manifest = snapshot.folder / MANIFEST
+    try:
+        content_digest = str(snapshot.manifest["content_digest"])
+    except SnapshotError:
+        content_digest = ""
+    try:
+        built = datetime.strptime(snapshot.folder.name.partition("-")[0], "%Y%m%dT%H%M%S%z")
+    except ValueError:
+        return []
+    return [
+        Entry(
+            snapshot_id=snapshot.folder.name,
+            content_digest=content_digest,
+            manifest_sha256=files.sha256(manifest) if manifest.is_file() else "",
+            published_at=built,
+            latest_at=built,
+        )
+    ]
+
+
+def _pointer_path(home: Home) -> Path:
+    return home.snapshots / "latest.json"
+
+
+def _pointer(home: Home) -> dict[str, Any] | None:
+    """What the pointer says; None where there is none or it names nothing that can be a snapshot."""
+    pointer = read_json(_pointer_path(home))
+    path = pointer.get("path") if isinstance(pointer, dict) else None
+    return pointer if isinstance(path, str) and SNAPSHOT_ID.fullmatch(path) else None

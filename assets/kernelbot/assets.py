@@ -7,25 +7,31 @@ import dagster as dg
 
 from assets.kernelbot.build import PATTERNS, TABLE_NAMES, build_tables, read_files
 from assets.kernelbot.documents import SOURCE
-from assets.tables import step, table_results, table_specs
+from assets.kernelbot.pull import pull
+from assets.retries import retried
+from assets.tables import row_counts, step, table_results, table_specs
 
 GROUP = "kernelbot"
 RAW = dg.AssetKey([GROUP, "raw_files"])
 ROWS = dg.AssetKey([GROUP, "rows"])
 
 
-@dg.asset(key=RAW, group_name=GROUP, kinds={"parquet"}, required_resource_keys={"warehouse", "request"})
+@dg.asset(key=RAW, group_name=GROUP, kinds={"parquet"}, required_resource_keys={"warehouse", "request", "upstream"})
 def raw_files(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     """The dataset's files, byte for byte, in the raw store."""
-    warehouse, request = context.resources.warehouse, context.resources.request
-    with step("kernelbot/raw_files") as counts:
-        collection = request.collect(warehouse, SOURCE, "kernelbot", PATTERNS)
-        counts["files"] = len(collection.files) if collection else 0
+    warehouse, request, upstream = (getattr(context.resources, name) for name in ("warehouse", "request", "upstream"))
+    with step("kernelbot/raw_files") as counts, retried(context, upstream.retries, upstream.first_wait_seconds):
+        collection = request.collect(
+            warehouse,
+            SOURCE,
+            "kernelbot",
+            PATTERNS,
+            lambda last_good, again: pull(upstream.hub, warehouse.raw, last_good, again=again),
+        )
+        files = collection.files if collection else ()
+        counts["files"], counts["bytes"] = len(files), sum(file.size_bytes for file in files)
     warehouse.state.write("kernelbot/raw_files", collection.as_record() if collection else None)
-    files = collection.files if collection else ()
-    return dg.MaterializeResult(
-        metadata={"files": len(files), "bytes": sum(file.size_bytes for file in files)},
-    )
+    return dg.MaterializeResult(metadata={**counts, "revision": (collection and collection.revision) or "none"})
 
 
 @dg.asset(key=ROWS, deps=[RAW], group_name=GROUP, kinds={"arrow"}, required_resource_keys={"warehouse"})
@@ -39,7 +45,7 @@ def rows(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         counts["stale"] = len(collection.stale) if collection else 0
     warehouse.state.write("kernelbot/rows", collection.as_record() if collection else None)
     stale = collection.stale if collection else ()
-    return dg.MaterializeResult(metadata={"stale": len(stale), "why": "\n".join(stale)})
+    return dg.MaterializeResult(metadata={**counts, "why": "\n".join(stale)})
 
 
 @dg.multi_asset(
@@ -51,7 +57,8 @@ def tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[A
     """Runs, cases, submissions and their documents, with exact identities."""
     warehouse = context.resources.warehouse
     collection = warehouse.collection("kernelbot/rows")
-    with step("kernelbot/tables"):
+    with step("kernelbot/tables") as counts:
         files = build_tables(warehouse.parts, collection, warehouse.home.temporary) if collection else {}
+        counts |= row_counts(warehouse.parts.root, files, ("runs", "rejects", "drift"))
     warehouse.state.write("kernelbot/tables", files)
-    yield from table_results(GROUP, TABLE_NAMES, warehouse.parts.root, files)
+    yield from table_results(GROUP, TABLE_NAMES, warehouse.parts.root, files, {"seconds": counts["seconds"]})

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from assets import columns
 from assets.kernelbot.normalise import BoardListing
@@ -38,9 +37,7 @@ class SmallFile:
 
 def read_boards(file: SubmissionsFile) -> tuple[list[BoardListing], SmallFile]:
     """The platform's list of boards in order of their ids. Of an id listed twice the first name by spelling counts."""
-    table = pq.read_table(
-        file.source.path, columns=[name for name in ("id", "name", "deadline") if name in file.schema.names]
-    )
+    table = file.table(file.columns)
     ids = columns.integer(table["id"]).values
     names, name_unusable = columns.text(table["name"])
     deadlines = columns.instant(table["deadline"]) if "deadline" in table.column_names else None
@@ -68,7 +65,7 @@ def read_boards(file: SubmissionsFile) -> tuple[list[BoardListing], SmallFile]:
 
 def read_known_sources(file: SubmissionsFile) -> tuple[pa.Table, SmallFile]:
     """Digests and sizes by submission, as `KNOWN_SOURCES`. Of several for one submission the smallest digest counts."""
-    table = pq.read_table(file.source.path, columns=["submission_id", "content_digest", "size_bytes"])
+    table = file.table(file.columns)
     ids = columns.integer(table["submission_id"]).values
     digests = columns.text(table["content_digest"]).values
     sizes = columns.integer(table["size_bytes"]).values

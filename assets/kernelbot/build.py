@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -70,7 +70,8 @@ def build_tables(store: PartStore, collection: Collection, temporary: Path) -> d
 
     A collection whose tables were made before costs one look.
     """
-    key = part_key(collection.inputs(), PARSER, VERSION, facts_revision(), SCHEMA_VERSION)
+    origins = sorted((file.locator, file.revision or "", file.verified) for file in collection.files)
+    key = part_key(collection.inputs(), origins, PARSER, VERSION, facts_revision(), SCHEMA_VERSION)
     stage = f"{SOURCE}/tables"
     part = store.find(stage, key)
     if part is None or not all(store.find(*place) for place in _places(part)):
@@ -82,8 +83,7 @@ def build_tables(store: PartStore, collection: Collection, temporary: Path) -> d
                 files.setdefault(name, []).append(f"{stage}/{key}/{name}.parquet")
             for file_part in tables["parts"]:
                 for name in file_part.facts["rows"]:
-                    path = file_part.path(name).relative_to(store.root).as_posix()
-                    files.setdefault(name.partition("-")[0], []).append(path)
+                    files.setdefault(name, []).append(file_part.path(name).relative_to(store.root).as_posix())
             facts["files"] = files
         part = Part(store.root / stage / key)
     return dict(part.facts["files"])
@@ -128,7 +128,7 @@ def _make_tables(store: PartStore, collection: Collection, temporary: Path) -> d
             rows.append(FileRows(locator, file.content_digest, family, part.path("rows")))
     with connect(temporary=temporary) as connection:
         normaliser = Normaliser(connection, rows, listings, load_boards(), known_sources)
-        parts = [_file_part(store, normaliser, file) for file in normaliser.files]
+        parts = [_files_part(store, normaliser, files) for files in normaliser.groups()]
         shared = normaliser.shared_tables()
         rejects, drift = _left_over(normaliser, read, accounts)
         counts = normaliser.counts()
@@ -139,11 +139,10 @@ def _make_tables(store: PartStore, collection: Collection, temporary: Path) -> d
     return {"shared": shared, "parts": parts}
 
 
-def _file_part(store: PartStore, normaliser: Normaliser, file: FileRows) -> Part:
+def _files_part(store: PartStore, normaliser: Normaliser, files: Sequence[FileRows]) -> Part:
     key = part_key(
-        file.locator,
-        file.content_digest,
-        normaliser.fingerprint(file),
+        [(file.locator, file.content_digest) for file in files],
+        normaliser.fingerprint(files),
         PARSER,
         VERSION,
         facts_revision(),
@@ -152,9 +151,9 @@ def _file_part(store: PartStore, normaliser: Normaliser, file: FileRows) -> Part
     stage = f"{SOURCE}/files"
     if part := store.find(stage, key):
         return part
-    with store.making(stage, key, {"locator": file.locator}) as writer:
-        for number, (name, schema, batches) in enumerate(normaliser.tables(file)):
-            writer.write(f"{name}-{number}", batches, schema)
+    with store.making(stage, key, {"locators": [file.locator for file in files]}) as writer:
+        for name, schema, batches in normaliser.tables(files):
+            writer.write(name, batches, schema, clustered_by="problem" if name == "runs" else None)
     return Part(store.root / stage / key)
 
 
@@ -178,13 +177,12 @@ def _left_over(
             rejects += [{**origin, **row} for row in accounts[locator].rejects]
             for conflict in accounts[locator].conflicts:
                 note(file, "row", "conflict", conflict)
-    for file_rows in normaliser.files:
-        origin = {"content_digest": file_rows.content_digest, "locator": file_rows.locator}
-        for row in normaliser.boardless(file_rows):
-            item = str(row.pop("item"))
-            detail = "neither problem_name nor leaderboard_id says which board the row is of"
-            raw = raw_json({name: _plain(value) for name, value in row.items()})
-            rejects.append({**origin, "item": item, "reason": "NO_BOARD", "detail": detail, "raw": raw})
+    for row in normaliser.boardless():
+        locator, item = row.pop("locator"), str(row.pop("item"))
+        origin = {"content_digest": read[locator][0].content_digest, "locator": locator}
+        detail = "neither problem_name nor leaderboard_id says which board the row is of"
+        raw = raw_json({name: _plain(value) for name, value in row.items()})
+        rejects.append({**origin, "item": item, "reason": "NO_BOARD", "detail": detail, "raw": raw})
     for entry in normaliser.drift():
         note(read[entry["locator"]][0], entry["field"], entry["kind"], entry["detail"])
     return rejects, list(drift.values())
@@ -209,7 +207,7 @@ def _source_files(
                 "locator": locator,
                 "source": SOURCE,
                 "revision": file.revision,
-                "verified": True,
+                "verified": file.verified,
                 "media_type": "application/vnd.apache.parquet",
                 "size_bytes": file.size_bytes,
                 "fetched_at": file.fetched_at,

@@ -1,7 +1,7 @@
 """KernelBot's typed rows made into the tables of the contract.
 
 What all files share (which copy of a run is kept, what a board, a case and a label stand for) is worked out once over
-narrow columns; each file is then a few statements over its own rows.
+narrow columns; each file, or several small ones together, is then a few statements over its own rows.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from warehouse.statements import statement
 # Bump when the tables that a file gives change: parts made by an earlier version are then made anew.
 VERSION = "kernelbot-tables/1"
 BATCH_ROWS = 32_768
-# Rows of a file that are worked on at once, so that memory does not grow with the file.
-CHUNK_ROWS = 16_384
+# Files of so few rows together are normalised together: a statement's planning takes longer than they do.
+GROUP_ROWS = 16_384
 
 KNOWN_MODES = frozenset({"test", "benchmark", "leaderboard", "profile"})
 KNOWN_STATUSES = frozenset(
@@ -93,46 +93,56 @@ class Normaliser:
         self._facts = facts
         self._listings = {listing.name: listing for listing in reversed(listings)}
         self.files = sorted(files, key=lambda file: file.precedence)
+        self._describe_files()
+        self._open(self.files)
         self._name_boards(listings)
-        self._gather("candidates")
+        self._make("candidates")
         self._describe_hardware()
         for relation in ("copies", "kept", "speakers", "implementers"):
-            connection.execute(f"create or replace temp table {relation} as {statement(f'kernelbot/{relation}')}")
+            self._make(relation)
         self._describe_boards()
-        self._describe_cases()
         connection.register("known_sources", known_sources)
-        self._gather("representatives")
+        for relation in ("representatives", "decided"):
+            self._make(relation)
         self._describe_protocols()
+        self._fingerprints = dict(self._rows("kernelbot/fingerprint"))
 
-    def fingerprint(self, file: FileRows) -> str:
-        """All that the file's tables depend on besides its own rows, as one number."""
-        self._open(file)
-        return str(self._rows("kernelbot/fingerprint")[0][0])
+    def groups(self) -> list[tuple[FileRows, ...]]:
+        """The files in the groups that they are normalised in: a large one alone, small ones together."""
+        groups: list[list[FileRows]] = []
+        room = 0
+        for file in self.files:
+            rows = pq.read_metadata(file.path).num_rows
+            if not groups or rows > room:
+                groups.append([])
+                room = GROUP_ROWS
+            groups[-1].append(file)
+            room -= rows
+        return [tuple(group) for group in groups]
 
-    def tables(self, file: FileRows) -> Iterator[tuple[str, pa.Schema, pa.RecordBatchReader]]:
-        """The tables of one file's rows: name, schema and rows, once for each `CHUNK_ROWS` rows of the file.
+    def fingerprint(self, files: Sequence[FileRows]) -> list[str | None]:
+        """All that the tables of some files depend on besides their own rows, as a number each."""
+        return [self._fingerprints.get(self.files.index(file)) for file in files]
 
-        Rows are streamed: take each table to its end before the next.
-        """
-        self._open(file)
-        for batch in pq.ParquetFile(file.path).iter_batches(batch_size=CHUNK_ROWS):
-            self._connection.from_arrow(pa.Table.from_batches([batch])).create_view("file_rows", replace=True)
-            text = statement("kernelbot/implementations")
-            self._connection.execute(f"create or replace temp table implementations as {text}")
-            self._connection.execute(f"create or replace temp view results as {statement('kernelbot/results')}")
-            for name, part in (
-                ("runs", "runs"),
-                ("scores", "kernelbot/scores"),
-                ("submissions", "kernelbot/submissions"),
-                ("implementations", "new_implementations"),
-                ("rejects", "kernelbot/case_rejects"),
-            ):
-                schema = (SCORES if name == "scores" else TABLES[name]).arrow_schema()
-                yield name, schema, self._connection.sql(statement(part)).to_arrow_reader(BATCH_ROWS)
+    def tables(self, files: Sequence[FileRows]) -> Iterator[tuple[str, pa.Schema, pa.RecordBatchReader]]:
+        """The tables of some files' rows: name, schema and rows. Rows are streamed: take each to its end."""
+        self._open(files)
+        self._connection.execute(f"create or replace temp view kept_rows as {statement('kernelbot/kept_rows')}")
+        self._connection.execute(f"create or replace temp view results as {statement('kernelbot/results')}")
+        for name, part in (
+            ("runs", "runs"),
+            ("scores", "kernelbot/scores"),
+            ("submissions", "kernelbot/submissions"),
+            ("implementations", "kernelbot/implementations"),
+            ("rejects", "kernelbot/case_rejects"),
+        ):
+            schema = (SCORES if name == "scores" else TABLES[name]).arrow_schema()
+            yield name, schema, self._connection.sql(statement(part)).to_arrow_reader(BATCH_ROWS)
 
     def shared_tables(self) -> dict[str, pa.Table]:
         """Problems, cases, authors, protocols and environments of all files together."""
-        self._gather("people")
+        self._open(self.files)
+        self._make("people")
         authors = self._connection.sql(statement("kernelbot/authors")).to_arrow_table()
         return {
             "problems": self._problems(),
@@ -147,9 +157,9 @@ class Normaliser:
         counts = self._rows("kernelbot/counts")
         return {self.files[position].locator: (kept, duplicate) for position, kept, duplicate in counts}
 
-    def boardless(self, file: FileRows) -> list[dict[str, Any]]:
-        """Rows of a file that name no board, as their typed columns."""
-        self._open(file)
+    def boardless(self) -> list[dict[str, Any]]:
+        """Rows that name no board: `locator` of their file, and their typed columns."""
+        self._open(self.files)
         rows: list[dict[str, Any]] = self._connection.sql(statement("kernelbot/boardless")).to_arrow_table().to_pylist()
         return rows
 
@@ -179,31 +189,28 @@ class Normaliser:
 
     # What the files share.
 
-    def _open(self, file: FileRows) -> None:
-        """Make `file_rows` and `file` those of one file."""
-        open_files(self._connection, "file_rows", [file.path])
-        self._describe_file(file.locator, file.content_digest, file.family, self.files.index(file))
-
-    def _describe_file(self, locator: str, content_digest: str, family: str, precedence: int) -> None:
+    def _describe_files(self) -> None:
         self._register(
             "file",
-            locator=pa.array([locator]),
-            content_digest=pa.array([content_digest]),
-            family=pa.array([family]),
-            precedence=pa.array([precedence]),
+            precedence=pa.array(range(len(self.files)), pa.int64()),
+            path=_texts(str(file.path) for file in self.files),
+            locator=_texts(file.locator for file in self.files),
+            content_digest=_texts(file.content_digest for file in self.files),
+            family=_texts(file.family for file in self.files),
         )
 
-    def _gather(self, relation: str) -> None:
-        """Make a relation of what its statement says of each file."""
-        text = statement(f"kernelbot/{relation}")
-        if not self.files:
-            self._connection.from_arrow(ROWS.empty_table()).create_view("file_rows", replace=True)
-            self._describe_file("", "", "", 0)
-            self._connection.execute(f"create or replace temp table {relation} as {text}")
-        for position, file in enumerate(self.files):
-            self._open(file)
-            verb = f"create or replace temp table {relation} as" if position == 0 else f"insert into {relation}"
-            self._connection.execute(f"{verb} {text}")
+    def _open(self, files: Sequence[FileRows]) -> None:
+        """Make `file_rows` those of some files."""
+        if files:
+            open_files(self._connection, "all_rows", [file.path for file in files], named=True)
+        else:
+            nothing = ROWS.append(pa.field("filename", pa.string())).empty_table()
+            self._connection.from_arrow(nothing).create_view("all_rows", replace=True)
+        self._connection.execute(f"create or replace temp view file_rows as {statement('kernelbot/file_rows')}")
+
+    def _make(self, relation: str) -> None:
+        """Make a relation of what its statement says."""
+        self._connection.execute(f"create or replace temp table {relation} as {statement(f'kernelbot/{relation}')}")
 
     def _name_boards(self, listings: Sequence[BoardListing]) -> None:
         names = {str(number): name for number, name in UNLISTED_BOARDS.items()}
@@ -228,6 +235,7 @@ class Normaliser:
         # A board is one that rows which count are of, or one of the export's own list.
         rows = self._connection.execute("select distinct board from kept").fetchall()
         self._boards = {name: self._facts.get(name) for name in sorted({*(name for (name,) in rows), *self._listings})}
+        refused = self._describe_cases()
         facts = self._boards.items()
         self._register(
             "boards",
@@ -238,11 +246,12 @@ class Normaliser:
             ranking_by=_texts(board.ranking_by if board else None for _, board in facts),
             correctness_key=_texts(correctness_key(CORRECTNESS) for _ in facts),
             dtypes=pa.array([board.dtypes if board else None for _, board in facts], pa.list_(pa.string())),
+            refused_specs=pa.array([refused.get(name, []) for name, _ in facts], pa.list_(pa.string())),
         )
 
-    def _describe_cases(self) -> None:
-        self._gather("specs")
-        specs = self._connection.execute("select distinct board, spec from specs order by all").fetchall()
+    def _describe_cases(self) -> dict[str, list[str]]:
+        """Make `workloads` of all cases; the specs of each board that no case can be made of."""
+        specs = self._rows("kernelbot/specs")
         self._workloads: dict[tuple[str, str], documents.Workload] = {}
         refused: dict[tuple[str, str], ExpressionError] = {}
         for board, spec in specs:
@@ -258,6 +267,10 @@ class Normaliser:
             reason=_texts(refused[key].code if key in refused else None for key in specs),
             detail=_texts(refused[key].detail if key in refused else None for key in specs),
         )
+        of_boards: dict[str, list[str]] = {}
+        for board, spec in refused:
+            of_boards.setdefault(board, []).append(spec)
+        return of_boards
 
     def _describe_protocols(self) -> None:
         statistics = {board.statistic if board else "unspecified" for board in self._boards.values()}

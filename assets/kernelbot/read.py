@@ -11,6 +11,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -28,6 +29,9 @@ PARSER = "kernelbot/1"
 BATCH_ROWS = 16_384
 _LONGEST_RAW_TEXT = 2_000
 _SHORT_RAW_TEXT = 60
+# Length of the metadata and magic bytes, at a Parquet file's end.
+FOOTER_TAIL = 8
+_LONGEST_FOOTER = 1 << 26
 
 _CASE_FIELDS = ("spec", "runs", "mean", "std", "best", "worst")
 CASE = pa.struct([("index", pa.int64()), *[(name, pa.string()) for name in _CASE_FIELDS]])
@@ -122,7 +126,7 @@ class SubmissionsFile:
     @property
     def rows_read(self) -> int:
         """Rows in the file."""
-        return int(self._parquet.metadata.num_rows)
+        return int(self.metadata.num_rows)
 
     def rows(self) -> Iterator[pa.RecordBatch]:
         """Typed rows in the file's order, as `ROWS`; a row that cannot be typed goes to `rejects`.
@@ -133,17 +137,61 @@ class SubmissionsFile:
         if self.family == "unknown":
             yield from self._reject_all("UNKNOWN_SCHEMA", "the file is of neither known family of submissions")
             return
-        ambiguous = self._ambiguous() if self.family == "per_case" else pa.nulls(0, pa.bool_())
-        leaves = self._leaves(whole_result=self.family == "per_case" and bool(pc.any(ambiguous).as_py()))
         first = 0
-        for batch in self._batches(leaves):
-            typed = self._typed(batch, first, ambiguous.slice(first, batch.num_rows))
+        for batch in self._batches(self.columns):
+            typed = self._typed(batch, first, self._ambiguous.slice(first, batch.num_rows))
             first += batch.num_rows
             yield typed
 
+    @property
+    def metadata(self) -> pq.FileMetaData:
+        """The file's footer."""
+        return self._parquet.metadata
+
+    def require_readable(self) -> None:
+        """Read all that the tables need, to nothing.
+
+        Raises:
+            UnreadableError: where the file breaks off or its bytes are damaged.
+        """
+        for _ in self._batches(self.columns):
+            pass
+
+    def table(self, names: list[str]) -> pa.Table:
+        """Some columns of all rows: for the small files.
+
+        Raises:
+            UnreadableError: where the file breaks off or its bytes are damaged.
+        """
+        with self._naming():
+            return self._parquet.read(columns=names)
+
+    @property
+    def key_columns(self) -> list[str]:
+        """What has to be read before `columns` is known: of a per-case file what tells its rows apart."""
+        names = ["submission_id", "run_id"] if self.family == "per_case" else []
+        return names if set(names) <= set(self.schema.names) else []
+
+    @cached_property
+    def columns(self) -> list[str]:
+        """What the tables need of the file: names of columns, and dotted paths of leaves.
+
+        Raises:
+            UnreadableError: where what tells is damaged.
+        """
+        if self.family == "unknown":
+            return [name for name in self.schema.names if not _is_code(name)]
+        return self._leaves(whole_result=bool(pc.any(self._ambiguous).as_py()))
+
     def _batches(self, leaves: list[str]) -> Iterator[pa.RecordBatch]:
-        try:
+        with self._naming():
             yield from self._parquet.iter_batches(batch_size=BATCH_ROWS, columns=leaves)
+
+    @contextmanager
+    def _naming(self) -> Iterator[None]:
+        """Name the file in what pyarrow complains of."""
+        try:
+            yield
         except (OSError, pa.ArrowException) as error:
             raise UnreadableError(f"{self.source.locator}: cannot be read to its end: {_one_line(error)}") from error
 
@@ -194,12 +242,14 @@ class SubmissionsFile:
             for name in sorted(_SYSTEM_FIELDS - set(self._struct_fields("run_system_info"))):
                 yield f"run_system_info.{name}", "missing"
 
+    @cached_property
     def _ambiguous(self) -> pa.Array:
         """Mask of the rows that only their content tells apart: without a run id, or with one that is there twice."""
-        names = [name for name in ("submission_id", "run_id") if name in self.schema.names]
-        if "run_id" not in names or not self.rows_read:
+        if self.family != "per_case":
+            return pa.nulls(0, pa.bool_())
+        if not self.key_columns or not self.rows_read:
             return pa.repeat(True, self.rows_read)
-        keys = pa.Table.from_batches(list(self._batches(names)))
+        keys = pa.Table.from_batches(list(self._batches(self.key_columns)))
         submission = columns.integer(keys["submission_id"]).values
         run = columns.name(keys["run_id"]).values
         counted = pa.table({"submission": submission, "run": run})
@@ -335,13 +385,18 @@ class SubmissionsFile:
 
     def _reject_all(self, reason: str, detail: str) -> Iterator[pa.RecordBatch]:
         first = 0
-        leaves = [name for name in self.schema.names if not _is_code(name)]
-        for batch in self._batches(leaves):
+        for batch in self._batches(self.columns):
             for row in range(batch.num_rows):
                 # A whole file of them: of each row enough to know it by.
                 self._reject(batch, row, first, reason, detail, longest=_SHORT_RAW_TEXT)
             first += batch.num_rows
             yield from ()
+
+
+def is_bulk(path: str) -> bool:
+    """Whether a leaf, by its dotted path, holds source text or what is known of a compilation and an execution."""
+    top, _, rest = path.lower().partition(".")
+    return top == "code" or (top in ("run_compilation", "run_meta") and rest != "success")
 
 
 def _is_code(name: str) -> bool:
@@ -350,22 +405,52 @@ def _is_code(name: str) -> bool:
 
 
 def open_parquet(source: RawFile) -> pq.ParquetFile:
-    """Open a Parquet file for a streaming read.
+    """Open a Parquet file, kept whole or in ranges, for a streaming read.
+
+    Its footer is read first and handed over: left alone, pyarrow reads 64 kB from the end, which a fetch record lacks.
+    Further reads stay within the chunks of the columns asked for.
 
     Raises:
         UnreadableError: naming the file and what it is instead.
     """
     try:
-        return pq.ParquetFile(source.path, pre_buffer=False, buffer_size=1 << 20)
+        with source.open() as file:
+            metadata = _footer(file)
+        return pq.ParquetFile(
+            source.open(), metadata=metadata, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True
+        )
     except (OSError, pa.ArrowException) as error:
-        try:
-            with source.path.open("rb") as file:
-                head = file.read(256)
-        except OSError:
-            head = b""
         raise UnreadableError(
-            f"{source.locator}: {_what_it_is(head, source.size_bytes) or _one_line(error)}"
+            f"{source.locator}: {what_it_is(_head(source), source.size_bytes) or _one_line(error)}"
         ) from error
+
+
+def _footer(file: pa.NativeFile) -> pq.FileMetaData:
+    size = file.size()
+    file.seek(max(0, size - FOOTER_TAIL))
+    length = footer_length(file.read(FOOTER_TAIL), size)
+    file.seek(size - length)
+    return pq.read_metadata(pa.BufferReader(file.read(length)))
+
+
+def footer_length(tail: bytes, size: int) -> int:
+    """Bytes at the end of a Parquet file that its metadata takes, by the last `FOOTER_TAIL` of its `size` bytes.
+
+    Raises:
+        pyarrow.ArrowInvalid: where that cannot be.
+    """
+    length = int.from_bytes(tail[:4], "little") + FOOTER_TAIL
+    if tail[4:] != b"PAR1" or not FOOTER_TAIL < length <= min(size - len(b"PAR1"), _LONGEST_FOOTER):
+        raise pa.ArrowInvalid("Its end is not that of a Parquet file")
+    return length
+
+
+def _head(source: RawFile) -> bytes:
+    try:
+        with source.open() as file:
+            return bytes(file.read(256))
+    except (OSError, UnreadableError):
+        return b"PAR1"
 
 
 def content_digest(content: dict[str, Any]) -> str:
@@ -502,7 +587,8 @@ def _unusable_detail(code: str | None) -> str:
     )
 
 
-def _what_it_is(head: bytes, size: int) -> str | None:
+def what_it_is(head: bytes, size: int) -> str | None:
+    """What stands in place of a Parquet file, by its first bytes; None where it may be one."""
     if size == 0:
         return "the file is empty; fetch it again"
     if head.startswith(b"version https://git-lfs"):

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import Any
 
-import pyarrow as pa
-
+from assets.sol_execbench import kernel_parts
 from assets.sol_execbench.definitions import SOURCE
-from assets.sol_execbench.normalise import VERSION, normalise
+from assets.sol_execbench.groups import single, united
+from assets.sol_execbench.kernel_parts import KernelParts, columns_of
+from assets.sol_execbench.normalise import VERSION, Batch, in_order
 from assets.sol_execbench.read import Answer, UnreadableAnswer, parse, read
-from warehouse.contracts import RESULTS, SCHEMA_VERSION, SCORES, TABLES
-from warehouse.database import connect
+from assets.sol_execbench.results import shared_tables
+from warehouse.contracts import SCHEMA_VERSION, SCORES, TABLES
 from warehouse.errors import UnreadableError
 from warehouse.parts import Part, PartStore, part_key
 from warehouse.raw import Collection, RawFile
-from warehouse.statements import statement
 
 PATTERNS = ("kernels.json", "kernels/*.json", "submissions/*.json", "leaderboards/*.json")
 TERMS: dict[str, Any] = {
@@ -48,35 +49,65 @@ def check_answers(collection: Collection, last_good: Collection | None) -> Colle
         if last_good is None:
             raise UnreadableError(missing)
         return replace(last_good, stale=(missing,))
-    return collection.with_last_good(_check, last_good)
+    good = {(file.locator, file.content_digest) for file in last_good.files} if last_good else set()
+
+    def check(file: RawFile) -> None:
+        file.require_whole()
+        # What the last ingest was made of has been read.
+        if (file.locator, file.content_digest) not in good:
+            _check(file)
+
+    return collection.with_last_good(check, last_good)
 
 
 def build_tables(store: PartStore, collection: Collection) -> dict[str, list[str]]:
-    """Parts of every table of the source: for each table name, its Parquet files relative to the store."""
+    """Parts of every table of the source: for each table name, its Parquet files relative to the store.
+
+    Kernels whose answers did not change are not read again; an unchanged source costs one look.
+
+    Raises:
+        UnreadableError: for an answer that an earlier reader could read, and this one cannot.
+    """
     key = part_key(collection.inputs(), VERSION, SCHEMA_VERSION)
     if store.find(_STAGE, key) is None:
-        fetched_at = max(file.fetched_at for file in collection.files)
-        answers = [_answer(file) for file in collection.files]
-        tables = normalise(answers, fetched_at, collection.revision)
-        results = tables.pop("results")
-        with store.making(_STAGE, key, {}) as writer:
-            for name, table in tables.items():
-                writer.write(name, table, TABLES[name].arrow_schema())
-            with connect() as connection:
-                connection.register("results", results.cast(RESULTS.arrow_schema()))
-                for name, contract in (("runs", TABLES["runs"]), ("scores", SCORES)):
-                    rows: pa.Table = connection.sql(statement(name)).to_arrow_table()
-                    writer.write(name, rows, contract.arrow_schema())
+        try:
+            _merge(store, key, collection)
+        except UnreadableAnswer as error:
+            raise UnreadableError(str(error)) from error
     part = Part(store.root / _STAGE / key)
     return {name: [f"{_STAGE}/{key}/{name}.parquet"] for name in part.facts["rows"]}
 
 
+def _merge(store: PartStore, key: str, collection: Collection) -> None:
+    """Make the tables of the whole source from what its kernels make."""
+    fetched_at = max(file.fetched_at for file in collection.files)
+    listings, others = in_order(_answer(file) for file in collection.files)
+    listing = Batch(fetched_at, collection.revision)
+    listed, surprises = listing.read_listing(listings)
+    parts = KernelParts(store, fetched_at, collection.revision)
+    alone = parts.make(single(others, listed))
+    together = united(parts.mentions(alone))
+    made = list(parts.make(together).values())
+    for one in made:
+        surprises.add(one.surprises)
+    with store.making(_STAGE, key, {}) as writer:
+        own = listing.tables.tables()
+        for name in kernel_parts.TABLE_NAMES:
+            rows = chain(own[name].to_batches() if name in own else (), parts.rows_of(name, made))
+            writer.write(name, rows, SCORES.arrow_schema() if name == "scores" else TABLES[name].arrow_schema())
+        shared = shared_tables(
+            *columns_of(writer.part, "submissions", "author_key"),
+            *columns_of(writer.part, "scores", "runner", "version_label"),
+        )
+        for name, table in {**shared, "drift": surprises.drift(fetched_at)}.items():
+            writer.write(name, table, TABLES[name].arrow_schema())
+
+
 def _answer(file: RawFile) -> Answer:
-    return Answer(file.locator, file.content_digest, file.size_bytes, file.path.read_bytes)
+    return Answer(file.locator, file.content_digest, file.size_bytes, file.path.read_bytes, file.fetched_at)
 
 
 def _check(file: RawFile) -> None:
-    file.require_whole()
     answer = _answer(file)
     try:
         if answer.kind in ("listing", "definition", "submissions"):

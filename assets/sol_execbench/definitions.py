@@ -47,8 +47,13 @@ _SUITE_CORRECTNESS = {
     "comparator": COMPARATOR,
     "description": "Correctness must pass on every case in the SOL evaluation stack.",
 }
+_SEMANTICS = canonical_json({"mutation": "none", "determinism": "unspecified"})
+_REFERENCE = canonical_json({"language": "python"})
 # Published with the statistic "mean", although the figure behaves like a geometric mean.
 _SUITE_STATISTIC = "mean"
+_SUITE_CORRECTNESS_TEXT = canonical_json(_SUITE_CORRECTNESS)
+_SUITE_AGGREGATION = canonical_json({"metric": "latency", "statistic": _SUITE_STATISTIC})
+_SUITE_KEY = correctness_key(_SUITE_CORRECTNESS)
 
 
 @dataclass(frozen=True)
@@ -115,23 +120,23 @@ def _kernel(definition: Mapping[str, Any], kernel_id: int) -> Kernel:
     _distinct([(argument.source_name, argument.name) for argument in inputs + outputs], "arguments")
     tags = _tags(definition.get("tags"))
     family = _family(definition.get("op_type"), tags)
-    operation: dict[str, Any] = {
-        "family": family,
-        "axes": axes,
-        "inputs": [argument.document() for argument in inputs],
-        "outputs": [argument.document() for argument in outputs],
-        "semantics": {"mutation": "none", "determinism": "unspecified"},
+    operation: dict[str, str] = {
+        "family": canonical_json(family),
+        "axes": canonical_json(axes),
+        "inputs": canonical_json([argument.document() for argument in inputs]),
+        "outputs": canonical_json([argument.document() for argument in outputs]),
+        "semantics": _SEMANTICS,
     }
     reference = definition.get("reference")
     if isinstance(reference, str) and reference.strip():
-        operation["reference"] = {"language": "python"}
-    operation_text, problem_digest = _document("OperationSpec", canonical_json(operation))
+        operation["reference"] = _REFERENCE
+    operation_text, problem_digest = _document("OperationSpec", _object(operation))
     dtypes = sorted({argument.dtype for argument in inputs})
 
     workloads = _list_of_objects(definition.get("workloads"), "workloads")
     bindings = [_bindings(workload) for workload in workloads]
     external_ids = [_external_id(workload) for workload in workloads]
-    axes_texts = [canonical_json(bound) for bound in bindings]
+    axes_texts = [_bound_text(bound) for bound in bindings]
     suite_cases = ",".join(
         _object({"axes": text, "externalId": canonical_json(external_id)})
         for text, external_id in zip(axes_texts, external_ids, strict=True)
@@ -139,11 +144,10 @@ def _kernel(definition: Mapping[str, Any], kernel_id: int) -> Kernel:
     suite: dict[str, str] = {
         "operationSpecDigest": f'"{problem_digest}"',
         "cases": f"[{suite_cases}]",
-        "correctness": canonical_json(_SUITE_CORRECTNESS),
-        "aggregation": canonical_json({"metric": "latency", "statistic": _SUITE_STATISTIC}),
+        "correctness": _SUITE_CORRECTNESS_TEXT,
+        "aggregation": _SUITE_AGGREGATION,
     }
     suite_text, suite_digest = _document("WorkloadSuite", _object(suite))
-    suite_key = correctness_key(_SUITE_CORRECTNESS)
     common = {"source": SOURCE, "problem": name, "problem_digest": problem_digest, "dtypes": dtypes}
     cases: list[dict[str, Any]] = [
         {
@@ -157,7 +161,7 @@ def _kernel(definition: Mapping[str, Any], kernel_id: int) -> Kernel:
             "suite_cases": suite["cases"],
             "statistic": _SUITE_STATISTIC,
             "correctness": suite["correctness"],
-            "correctness_key": suite_key,
+            "correctness_key": _SUITE_KEY,
             # A kernel's own baseline is none of its suite: it is below its smallest case in most kernels.
             "baseline_latency_ms": None,
             "sol_bound_ms": None,
@@ -205,9 +209,9 @@ def _kernel(definition: Mapping[str, Any], kernel_id: int) -> Kernel:
         "title": title(name),
         "scoring": "suite",
         "ranking_by": None,
-        "axes": canonical_json(axes),
-        "inputs": canonical_json(operation["inputs"]),
-        "outputs": canonical_json(operation["outputs"]),
+        "axes": operation["axes"],
+        "inputs": operation["inputs"],
+        "outputs": operation["outputs"],
         "tags": tags,
         "curated": True,
         "upstream_id": str(kernel_id),
@@ -215,7 +219,7 @@ def _kernel(definition: Mapping[str, Any], kernel_id: int) -> Kernel:
         "document": operation_text,
     }
     bound_ms = _sol_bound(definition.get("sol_is_dummy"), cases[1:])
-    return Kernel(kernel_id, name, problem_digest, suite_digest, suite_key, dtypes, bound_ms, problem, cases)
+    return Kernel(kernel_id, name, problem_digest, suite_digest, _SUITE_KEY, dtypes, bound_ms, problem, cases)
 
 
 def title(name: str) -> str:
@@ -372,6 +376,13 @@ def _bindings(workload: Mapping[str, Any]) -> dict[str, int]:
     return {name.lower(): _integer(value, f"axis {name!r}") for name, value in axes.items()}
 
 
+def _bound_text(bound: Mapping[str, int]) -> str:
+    """Canonical text of a case's axes: integers in range by now, nearly always under plain names."""
+    if all(name.isidentifier() and name.isascii() for name in bound):
+        return "{" + ",".join(f'"{name}":{bound[name]}' for name in sorted(bound)) + "}"
+    return canonical_json(bound)
+
+
 def _external_id(workload: Mapping[str, Any]) -> str:
     """The case's own id, else twelve hex digits of the digest of its axes under upstream's names."""
     uuid = workload.get("uuid")
@@ -379,10 +390,15 @@ def _external_id(workload: Mapping[str, Any]) -> str:
         raise Rejected("BAD_DEFINITION", f"a workload's uuid must be a text, not {type_name(uuid)}")
     if uuid:
         return uuid
-    names = sorted(workload["axes"], key=_collated)
+    names = _in_collated_order(tuple(workload["axes"]))
     axes = {name: _integer(workload["axes"][name], f"axis {name!r}") for name in names}
     text = json.dumps(axes, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode("utf-8", errors="surrogatepass")).hexdigest()[:12]
+
+
+@lru_cache(maxsize=1024)
+def _in_collated_order(names: tuple[str, ...]) -> list[str]:
+    return sorted(names, key=_collated)
 
 
 def _collated(name: str) -> list[tuple[int, str]]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import pyarrow as pa
 
@@ -71,11 +72,13 @@ def read_leaderboards(answer: Answer, note: Note = _untold) -> list[Leaderboard]
     if isinstance(envelope, RepeatedKeys) or isinstance(data, RepeatedKeys):
         note("data", "conflict", "a leaderboard answer names one key twice")
         return []
-    rankings = _rankings(data, address[2])
+    # What would mislead in a name is percent-encoded there.
+    kernel_id, own_gpu, stack_version = int(address[1]), unquote(address[2]), unquote(address[3])
+    rankings = _rankings(data, own_gpu)
     if not rankings:
         note("rankings", "missing", "a leaderboard answer has no rankings")
     return [
-        Leaderboard(answer.locator, int(address[1]), gpu, address[3], list(_places(rows, suspect, note)))
+        Leaderboard(answer.locator, kernel_id, gpu, stack_version, list(_places(rows, suspect, note)))
         for gpu, rows in rankings.items()
     ]
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
-from operator import itemgetter
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -14,7 +13,8 @@ import pyarrow as pa
 from assets.sol_execbench.definitions import SOURCE
 from assets.sol_execbench.read import Answer, Content, Rejected, check_form, content, raw, read, sound_text
 from assets.sol_execbench.submissions import METRICS
-from warehouse.contracts import TABLES, Table
+from assets.sol_execbench.tables import Columns, Tables
+from warehouse.contracts import TABLES
 from warehouse.identity import digest
 
 _LONGEST_DETAIL = 300
@@ -39,32 +39,6 @@ _KNOWN = {
 _COME_AND_GO = ("collection_", "disqualification_", "review_")
 
 
-class Columns:
-    """Rows of one table on their way to Arrow columns; a column of one value throughout is named beforehand."""
-
-    def __init__(self, table: Table, **constants: Any) -> None:
-        self._schema = table.arrow_schema()
-        self._constants = constants
-        self._names = [name for name in table.names if name not in constants]
-        self._pick = itemgetter(*self._names)
-        self._rows: list[tuple[Any, ...]] = []
-
-    def append(self, row: dict[str, Any]) -> None:
-        """Adds a row, which must have every column that is not constant."""
-        self._rows.append(self._pick(row))
-
-    def table(self) -> pa.Table:
-        """The rows as an Arrow table of the contract."""
-        values = dict(zip(self._names, zip(*self._rows, strict=True), strict=False))
-        columns = [
-            pa.repeat(pa.scalar(self._constants[field.name], field.type), len(self._rows))
-            if field.name in self._constants
-            else pa.array(values.get(field.name, ()), field.type)
-            for field in self._schema
-        ]
-        return pa.Table.from_arrays(columns, schema=self._schema)
-
-
 class Place(NamedTuple):
     """Where a row stands: its answer, its number there from 0, and its path."""
 
@@ -85,19 +59,81 @@ class _Count:
     rejected: int = 0
 
 
-class Ledger:
-    """Every row of every answer is kept, a duplicate or rejected; every surprise is told once."""
+@dataclass
+class Surprises:
+    """What is odd in the form of answers, so kept that those of several readings make the ones of all together.
 
-    def __init__(self, answers: Iterable[Answer], fetched_at: datetime, revision: str | None, parser: str) -> None:
-        self._parser = parser
-        self._fetched_at = fetched_at
-        self._revision = revision
+    Attributes:
+        told: (locator or "", field, kind, detail) to the first locator by name; one that is told for each of its
+            answers has its locator in the key.
+        fields: names that rows of a kind of answer have had.
+        first: the first answer of each kind, by name.
+    """
+
+    told: dict[tuple[str, str, str, str], str] = field(default_factory=dict)
+    fields: dict[str, set[str]] = field(default_factory=dict)
+    first: dict[str, str] = field(default_factory=dict)
+
+    def note(self, locator: str, name: str, kind: str, detail: str, *, each: bool = False) -> None:
+        """Tells a surprise in form: once for all answers, at the first of them by name, or for `each` of them."""
+        name, detail = _cut(name), _cut(detail)
+        key = (locator if each else "", name, kind, detail)
+        self.told[key] = min(locator, self.told.get(key, locator))
+
+    def add(self, other: Surprises) -> None:
+        """Take those of another reading along."""
+        for key, locator in other.told.items():
+            self.told[key] = min(locator, self.told.get(key, locator))
+        for kind, names in other.fields.items():
+            self.fields.setdefault(kind, set()).update(names)
+        for kind, locator in other.first.items():
+            self.first[kind] = min(locator, self.first.get(kind, locator))
+
+    def as_record(self) -> dict[str, Any]:
+        """All of it as JSON."""
+        return {
+            "told": sorted([*key, locator] for key, locator in self.told.items()),
+            "fields": {kind: sorted(names & _NEEDED[kind]) for kind, names in self.fields.items()},
+            "first": self.first,
+        }
+
+    @classmethod
+    def from_record(cls, record: dict[str, Any]) -> Surprises:
+        """From its JSON form."""
+        return cls(
+            {(where, name, kind, detail): locator for where, name, kind, detail, locator in record["told"]},
+            {kind: set(names) for kind, names in record["fields"].items()},
+            dict(record["first"]),
+        )
+
+    def drift(self, first_seen_at: datetime) -> pa.Table:
+        """The table `drift`, once all readings are together."""
+        for kind, seen in self.fields.items():
+            for name in _NEEDED[kind] - seen:
+                self.note(self.first[kind], name, "missing", f"no row of any {kind} answer has this field")
+        drift = Columns(TABLES["drift"], source=SOURCE, first_seen_at=first_seen_at)
+        for locator, name, kind, detail in sorted((locator, *key[1:]) for key, locator in self.told.items()):
+            drift.append({"locator": locator, "field": name, "kind": kind, "detail": detail})
+        return drift.table()
+
+
+class Ledger:
+    """Every row of every answer is kept, a duplicate or rejected; every surprise is told once.
+
+    Args:
+        answers: all that will be read.
+        tables: take the rows that are rejected.
+    """
+
+    def __init__(self, answers: Iterable[Answer], tables: Tables) -> None:
+        self.surprises = Surprises()
+        self._tables = tables
         self._counts = {answer: _Count() for answer in answers}
-        self._rejects = Columns(TABLES["rejects"])
-        # (locator or None, field, kind, detail) to the first locator by name.
-        self._drift: dict[tuple[str | None, str, str, str], str] = {}
         self._again: dict[Answer, list[tuple[str, Any]]] = {}
         self._fields: dict[str, set[str]] = defaultdict(set)
+        for answer in self._counts:
+            first = self.surprises.first.get(answer.kind, answer.locator)
+            self.surprises.first[answer.kind] = min(first, answer.locator)
 
     def read(self, answer: Answer) -> Content:
         """The rows of an answer, counted; what is new in its envelope is told.
@@ -113,7 +149,10 @@ class Ledger:
 
     def sound(self, answer: Answer, found: Content) -> Iterator[tuple[Place, dict[str, Any]]]:
         """The rows whose form is sound; the others are rejected, and fields that nobody knows are told."""
-        known, seen = _KNOWN[answer.kind], self._fields[answer.kind]
+        kind = answer.kind
+        seen, known = self._fields[kind], _KNOWN[kind]
+        # Nearly all rows of an answer have the same fields.
+        shapes: set[tuple[str, ...]] = set()
         for index, (item, row) in enumerate(found.rows):
             place = Place(answer, index, item)
             try:
@@ -121,16 +160,20 @@ class Ledger:
             except Rejected as reason:
                 self.reject(place, reason, row)
                 continue
-            seen.update(row)
-            for name in row.keys() - known:
-                if not name.startswith(_COME_AND_GO):
-                    self.note(answer.locator, name, "added", f"a new field of the rows of a {answer.kind} answer")
+            shape = tuple(row)
+            if shape not in shapes:
+                shapes.add(shape)
+                seen.update(row)
+                for name in row.keys() - known:
+                    if not name.startswith(_COME_AND_GO):
+                        self.note(answer.locator, name, "added", f"a new field of the rows of a {kind} answer")
             yield place, row
 
     def reject(self, place: Place, reason: Rejected, row: Any) -> None:
         """Puts a row that could not be normalised aside, with the reason."""
         self._counts[place.answer].rejected += 1
-        self._rejects.append(
+        self._tables.append(
+            "rejects",
             {
                 "content_digest": place.answer.content_digest,
                 "locator": place.answer.locator,
@@ -138,7 +181,7 @@ class Ledger:
                 "reason": reason.reason,
                 "detail": _cut(reason.detail),
                 "raw": raw(row),
-            }
+            },
         )
 
     def first(self, what: str, places: Sequence[Place]) -> Place:
@@ -176,45 +219,34 @@ class Ledger:
         return self._again[answer]
 
     def note(self, locator: str, field: str, kind: str, detail: str, *, each: bool = False) -> None:
-        """Tells a surprise in form: once for all answers, at the first of them by name, or for `each` of them."""
-        field, detail = _cut(field), _cut(detail)
-        key = (locator if each else None, field, kind, detail)
-        self._drift[key] = min(locator, self._drift.get(key, locator))
+        """Tells a surprise in form; see `Surprises.note`."""
+        self.surprises.note(locator, field, kind, detail, each=each)
 
-    def tables(self) -> dict[str, pa.Table]:
-        """The tables `source_files`, `rejects` and `drift`."""
-        files = Columns(
-            TABLES["source_files"],
-            source=SOURCE,
-            revision=self._revision,
-            verified=True,
-            media_type="application/json",
-            fetched_at=self._fetched_at,
-            parser=self._parser,
-        )
+    def close(self, fetched_at: datetime, revision: str | None, parser: str) -> None:
+        """Give each answer its row of `source_files`.
+
+        Args:
+            fetched_at: when they were fetched, of those that do not say so themselves.
+            revision: upstream's revision, where it has one.
+            parser: what read them.
+        """
+        self.surprises.fields = {kind: seen for kind, seen in self._fields.items() if seen}
         for answer, count in self._counts.items():
-            files.append(
+            self._tables.append(
+                "source_files",
                 {
                     "content_digest": answer.content_digest,
                     "locator": answer.locator,
+                    "revision": revision,
                     "size_bytes": answer.size_bytes,
+                    "fetched_at": answer.fetched_at or fetched_at,
+                    "parser": parser,
                     "rows_read": count.read,
                     "rows_kept": count.read - count.duplicate - count.rejected,
                     "rows_duplicate": count.duplicate,
                     "rows_rejected": count.rejected,
-                }
+                },
             )
-        self._tell_missing_fields()
-        drift = Columns(TABLES["drift"], source=SOURCE, first_seen_at=self._fetched_at)
-        for locator, field, kind, detail in sorted((locator, *key[1:]) for key, locator in self._drift.items()):
-            drift.append({"locator": locator, "field": field, "kind": kind, "detail": detail})
-        return {"source_files": files.table(), "rejects": self._rejects.table(), "drift": drift.table()}
-
-    def _tell_missing_fields(self) -> None:
-        for kind, seen in self._fields.items():
-            first = min(answer.locator for answer in self._counts if answer.kind == kind)
-            for name in _NEEDED[kind] - seen if seen else ():
-                self.note(first, name, "missing", f"no row of any {kind} answer has this field")
 
 
 def _cut(text: str) -> str:

@@ -10,6 +10,8 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
+from functools import cached_property
 from typing import Any, Literal
 
 from warehouse.identity import MAXIMUM_INTEGER, CanonicalError, canonical_json, digest
@@ -24,7 +26,7 @@ _KINDS: tuple[tuple[Kind, str], ...] = (
     ("listing", r"kernels\.json"),
     ("definition", r"kernels/([0-9]{1,18})\.json"),
     ("submissions", r"submissions/([0-9]{1,18})(?:\.[0-9]+)?\.json"),
-    ("leaderboard", r"leaderboards/.+\.json"),
+    ("leaderboard", r"leaderboards/(?:([0-9]{1,18})\..+|.+)\.json"),
 )
 _ENVELOPES = {"listing": {"kernels"}, "submissions": {"submissions", "total", "offset", "limit"}}
 # Six characters that may begin half of a surrogate pair.
@@ -55,24 +57,28 @@ class Rejected(ValueError):  # noqa: N818
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """One saved answer: its address relative to the source, the digest and size of its bytes, and how to get them."""
+    """One saved answer: its address relative to the source, the digest and size of its bytes, and how to get them.
+
+    `fetched_at` is when it was fetched, where it says so itself.
+    """
 
     locator: str
     content_digest: str
     size_bytes: int
     load: Callable[[], bytes]
+    fetched_at: datetime | None = None
 
     @classmethod
     def of(cls, locator: str, data: bytes) -> Answer:
         """An answer whose bytes are at hand."""
         return cls(locator, digest(data), len(data), lambda: data)
 
-    @property
+    @cached_property
     def kind(self) -> Kind:
         """What the answer's address says it is."""
         return next((kind for kind, pattern in _KINDS if re.fullmatch(pattern, self.locator)), "unknown")
 
-    @property
+    @cached_property
     def page(self) -> int:
         """Which of several pages the answer is, from 1."""
         match = re.search(r"\.(\d+)\.json$", self.locator)
@@ -80,15 +86,23 @@ class Answer:
 
     @property
     def kernel_id(self) -> int:
-        """The kernel whose definition or submissions were asked for.
+        """The kernel that was asked about.
 
         Raises:
-            ValueError: where the answer is of another kind.
+            ValueError: where the answer is about no single kernel.
         """
-        match = re.fullmatch(dict(_KINDS).get(self.kind, ""), self.locator)
-        if not match or not match.groups():
+        kernel_id = about(self.locator)
+        if kernel_id is None:
             raise ValueError(f"{self.locator} is about no single kernel")
-        return int(match[1])
+        return kernel_id
+
+
+def about(locator: str) -> int | None:
+    """The kernel that the answer at an address is about, where it is one."""
+    for _, pattern in _KINDS:
+        if match := re.fullmatch(pattern, locator):
+            return int(match[1]) if match.groups() and match[1] else None
+    return None
 
 
 @dataclass(frozen=True)

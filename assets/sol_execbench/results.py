@@ -1,62 +1,34 @@
-"""Rows of `results` and `submissions`, and the authors and documents that kept submissions name."""
+"""Rows of kept submissions, and the authors, protocols and environments that they name."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from assets.sol_execbench.definitions import SOURCE, Kernel
 from assets.sol_execbench.environment import environment, hardware, protocol
-from assets.sol_execbench.ledger import Columns, Place
+from assets.sol_execbench.ledger import Place
 from assets.sol_execbench.submissions import FLOOR_NS, RANKED_MODE, Submission
-from warehouse.contracts import RESULTS, TABLES
+from assets.sol_execbench.tables import Columns
+from warehouse.contracts import TABLES
 from warehouse.identity import canonical_json, digest, document, kebab
 
 _AUTHOR = f"{SOURCE}:user/"
 _VERSION = "submission-"
 
 
-def result_columns() -> Columns:
-    """Columns of `results`, for rows of `result_row`."""
-    return Columns(
-        RESULTS,
-        source=SOURCE,
-        case_index=None,
-        sample_count=None,
-        # The source gives ms; its own figure stays in native_metrics.
-        mean_ns=None,
-        min_ns=None,
-        max_ns=None,
-        std_ns=None,
-        score_s=None,
-    )
-
-
-def submission_columns() -> Columns:
-    """Columns of `submissions`, for rows of `submission_row`."""
-    return Columns(
-        TABLES["submissions"],
-        source=SOURCE,
-        score_s=None,
-        source_digest=None,
-        source_bytes=None,
-        code_id=None,
-        license_declared="unknown",
-        license_concluded="unknown",
-    )
-
-
-def result_row(submission: Submission, kernel: Kernel, place: Place) -> dict[str, Any]:
+def result_row(
+    submission: Submission, kernel: Kernel, place: Place, implementation_digest: str | None
+) -> dict[str, Any]:
     """Row of `results` but for its constant columns."""
     label, version, value = submission.gpu_type, submission.version, submission.primary_value
     gpu = None if label is None else hardware(label)
     latency_ms = submission.metrics.get("latency_ms")
     bound = kernel.sol_bound_ms
-    implementation = None if label is None else digest(_implementation(kernel, label, submission.id))
     return {
         "run_id": f"{SOURCE}:submission/{submission.id}",
         "submission_key": f"{SOURCE}:{submission.id}",
@@ -68,11 +40,11 @@ def result_row(submission: Submission, kernel: Kernel, place: Place) -> dict[str
         "architecture": gpu and gpu.architecture,
         "workload_digest": kernel.suite_digest,
         "problem_digest": kernel.problem_digest,
-        "implementation_digest": implementation,
+        "implementation_digest": implementation_digest,
         "protocol_digest": protocol(version)["protocol_digest"],
         "environment_digest": None if label is None else environment(label, version)["environment_digest"],
         # The leaderboard publishes no source digest, so nothing can change the implementation's any more.
-        "identity": None if implementation is None else "final",
+        "identity": None if implementation_digest is None else "final",
         "primary_metric": None if value is None else "latency",
         "primary_statistic": None if value is None else "mean",
         "primary_unit": None if value is None else "ns",
@@ -99,7 +71,7 @@ def result_row(submission: Submission, kernel: Kernel, place: Place) -> dict[str
 
 def _metrics(metrics: Mapping[str, int | float]) -> str:
     """Canonical JSON of figures whose names are in order."""
-    return "{" + ",".join(f'"{name}":{number_text(value)}' for name, value in metrics.items()) + "}"
+    return "{" + ",".join([f'"{name}":{number_text(value)}' for name, value in metrics.items()]) + "}"
 
 
 def number_text(value: int | float) -> str:
@@ -157,10 +129,34 @@ def _implementation_around(problem_digest: str, dtypes: tuple[str, ...], label: 
     return head + mark, tail
 
 
-def tables_of(results: pa.Table, submissions: pa.Table, kernels: Mapping[int, Kernel]) -> dict[str, pa.Table]:
-    """The tables of kept submissions, with the authors, implementations, protocols and environments that they name."""
+def implementation_row(submission: Submission, kernel: Kernel) -> dict[str, Any] | None:
+    """Row of `implementations` but for its constant columns; None where no hardware is named."""
+    if submission.gpu_type is None:
+        return None
+    gpu, text = hardware(submission.gpu_type), _implementation(kernel, submission.gpu_type, submission.id)
+    return {
+        "implementation_digest": digest(text),
+        "submission_key": f"{SOURCE}:{submission.id}",
+        "problem_digest": kernel.problem_digest,
+        "architectures": [gpu.architecture],
+        "products": [gpu.product],
+        "dtypes": kernel.dtypes,
+        "document": text,
+    }
+
+
+def shared_tables(
+    author_keys: pa.ChunkedArray, runners: pa.ChunkedArray, versions: pa.ChunkedArray
+) -> dict[str, pa.Table]:
+    """What kernels have in common: authors, protocols and environments.
+
+    Args:
+        author_keys: of all kept submissions, with nulls.
+        runners, versions: of all kept results, side by side, with nulls.
+    """
     authors = Columns(TABLES["authors"], source=SOURCE, stable=True)
-    counts = Counter(key for key in submissions["author_key"].to_pylist() if key is not None)
+    counts = {entry["values"]: entry["counts"] for entry in pc.value_counts(author_keys).to_pylist()}
+    counts.pop(None, None)
     for key in sorted(counts):
         name = key.removeprefix(_AUTHOR)
         authors.append(
@@ -174,42 +170,18 @@ def tables_of(results: pa.Table, submissions: pa.Table, kernels: Mapping[int, Ke
                 "submissions": counts[key],
             }
         )
-    by_name = {kernel.name: kernel for kernel in kernels.values()}
-    implementations = Columns(TABLES["implementations"], language="unknown")
-    protocols: dict[str, dict[str, Any]] = {}
-    environments: dict[str, dict[str, Any]] = {}
-    columns = ("problem", "runner", "version_label", "submission_id", "submission_key", "implementation_digest")
-    for name, label, version, identifier, key, implementation in zip(
-        *(results[column].to_pylist() for column in columns), strict=True
-    ):
-        protocols.setdefault(protocol(version)["protocol_digest"], protocol(version))
-        if label is None:
-            continue
-        environments.setdefault(environment(label, version)["environment_digest"], environment(label, version))
-        gpu, kernel = hardware(label), by_name[name]
-        implementations.append(
-            {
-                "implementation_digest": implementation,
-                "submission_key": key,
-                "problem_digest": kernel.problem_digest,
-                "architectures": [gpu.architecture],
-                "products": [gpu.product],
-                "dtypes": kernel.dtypes,
-                "document": _implementation(kernel, label, identifier),
-            }
-        )
+    pairs = pa.table({"runner": runners, "version": versions}).group_by(["runner", "version"]).aggregate([]).to_pylist()
+    protocols = [protocol(pair["version"]) for pair in pairs]
+    environments = [environment(pair["runner"], pair["version"]) for pair in pairs if pair["runner"] is not None]
     return {
-        "results": results,
-        "submissions": submissions,
         "authors": authors.table(),
-        "implementations": implementations.table(),
-        "protocols": _rows("protocols", protocols),
-        "environments": _rows("environments", environments),
+        "protocols": _distinct("protocols", "protocol_digest", protocols),
+        "environments": _distinct("environments", "environment_digest", environments),
     }
 
 
-def _rows(name: str, rows: Mapping[str, dict[str, Any]]) -> pa.Table:
+def _distinct(name: str, key: str, rows: Iterable[dict[str, Any]]) -> pa.Table:
     columns = Columns(TABLES[name])
-    for key in sorted(rows):
-        columns.append(rows[key])
+    for _, row in sorted({row[key]: row for row in rows}.items()):
+        columns.append(row)
     return columns.table()

@@ -162,6 +162,8 @@ def _text(row: Mapping[str, Any], field: str, note: Note) -> str | None:
 
 def _figure(value: Any, field: str, flags: list[str], note: Note) -> int | float | None:
     """A number, also where it is written as text; one that does not count is marked in `flags`."""
+    if type(value) is float and 0 < value < math.inf:
+        return value
     if value is None or value == "":
         return None
     if isinstance(value, bool) or not isinstance(value, int | float):

@@ -1,7 +1,7 @@
--- Rows of one file that name no board.
-select file_rows.* exclude (cases)
+-- Rows that name no board.
+select file.locator, file_rows.* exclude (cases, precedence)
 from file_rows
-cross join file
-join candidates on candidates.precedence = file.precedence and candidates.item = file_rows.item
+join file using (precedence)
+join candidates using (precedence, item)
 where candidates.board is null
-order by file_rows.item
+order by precedence, item

@@ -1,7 +1,7 @@
--- What tells one run of a file from another, and what decides between its copies. `file_rows` are the typed rows of one
--- file, `file` is its one-row description, `board_names` maps the platform's ids to names.
+-- What tells one run from another, and what decides between its copies. `file_rows` are typed rows, `file` describes their
+-- files, `board_names` maps the platform's ids to names.
 select
-    file.precedence,
+    file_rows.precedence,
     file.family,
     file_rows.item,
     file_rows.submission_id,
@@ -39,5 +39,5 @@ select
         )
     ) as surroundings
 from file_rows
-cross join file
+join file using (precedence)
 left join board_names on board_names.leaderboard_id = file_rows.leaderboard_id

@@ -1,15 +1,12 @@
--- Cases of one file that could not be normalised; the rest of their rows is kept.
+-- Cases that could not be normalised; the rest of their rows is kept.
 with entries as (
-    select kept.board, file_rows.item, unnest(file_rows.cases, max_depth := 2)
-    from file_rows
-    cross join file
-    join kept on kept.precedence = file.precedence and kept.item = file_rows.item and kept.kept
+    select board, item, file_digest, locator, unnest(cases, max_depth := 2) from kept_rows where len(refused_specs) > 0
 )
 
 select
-    file.content_digest,
-    file.locator,
-    entries.item || '/benchmark/' || entries.index as item,
+    file_digest as content_digest,
+    locator,
+    item || '/benchmark/' || entries.index as item,
     workloads.reason,
     entries.board || ', case ' || entries.index || ': ' || workloads.detail as detail,
     '{' || concat_ws(
@@ -22,6 +19,5 @@ select
         jcs_member('worst', jcs_cut(worst))
     ) || '}' as raw
 from entries
-cross join file
 join workloads on workloads.board = entries.board and workloads.spec = coalesce(entries.spec, '')
 where workloads.reason is not null

@@ -6,6 +6,5 @@ select
     known_sources.source_bytes,
     known_sources.source_digest is not null as source_known
 from file_rows
-cross join file
-join speakers on speakers.precedence = file.precedence and speakers.item = file_rows.item
+join speakers using (precedence, item)
 left join known_sources on known_sources.submission_id = file_rows.submission_id

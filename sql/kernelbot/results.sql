@@ -1,42 +1,54 @@
--- One row per case of a per-case run, per aggregate score, and per run that has no case to show. `file_rows` are the typed
--- rows of one file, `file` its one-row description, `kept` says which of them count; boards, workloads, hardware, protocols,
--- representatives and implementations are looked up.
-with kept_rows as (
+-- One row per case of a per-case run, per aggregate score, and per run that has no case to show: of `kept_rows`, with
+-- `workloads` looked up.
+with documented as (
     select
-        file_rows.*,
-        kept.board,
-        kept.run_key,
-        file.family,
-        file.locator,
-        file.content_digest as file_digest
-    from file_rows
-    cross join file
-    join kept on kept.precedence = file.precedence and kept.item = file_rows.item and kept.kept
+        * exclude (cases),
+        case when product is not null then digest(implementation_document(kept_rows)) end as implementation_digest,
+        -- What the board's own rule makes of the case means, where the row shows them all.
+        case
+            when mode = 'leaderboard' and len(cases) > 0
+                then list_transform(cases, lambda entry: latency_of_text(entry.mean))
+        end as means,
+        -- Nearly every board has all of its cases understood, and a list is dear to make.
+        case
+            when len(refused_specs) = 0 then cases
+            else list_filter(cases, lambda entry: not list_contains(refused_specs, coalesce(entry.spec, '')))
+        end as shown,
+        len(cases) as stated_cases
+    from kept_rows
 ),
 
 entries as (
-    select item, unnest(cases, max_depth := 2) from kept_rows
+    select
+        * exclude (shown, means),
+        case
+            when list_count(means) = len(shown) and len(shown) = stated_cases then
+                case ranking_by
+                    when 'geom' then exp(list_avg(list_transform(means, lambda mean: ln(mean)))) / 1e9
+                    when 'mean' then list_avg(means) / 1e9
+                    when 'last' then means[1] / 1e9
+                end
+        end as expected_score_s,
+        unnest(case when len(shown) > 0 then shown else [null] end) as entry
+    from documented
 ),
 
 stated as (
     select
-        entries.item,
-        entries.index as case_index,
-        workloads.workload_digest,
-        mean as mean_text,
-        best as best_text,
-        worst as worst_text,
-        std as std_text,
-        runs as runs_text,
-        figure_of_text(mean) as stated_mean,
-        figure_of_text(best) as stated_best,
-        figure_of_text(worst) as stated_worst,
-        figure_of_text(std) as stated_std,
-        figure_of_text(runs) as stated_runs
+        * exclude (entry),
+        entry.index as case_index,
+        case when entry is not null then coalesce(entry.spec, '') end as spec,
+        entry.mean as mean_text,
+        entry.best as best_text,
+        entry.worst as worst_text,
+        entry.std as std_text,
+        entry.runs as runs_text,
+        figure_of_text(entry.mean) as stated_mean,
+        figure_of_text(entry.best) as stated_best,
+        figure_of_text(entry.worst) as stated_worst,
+        figure_of_text(entry.std) as stated_std,
+        figure_of_text(entry.runs) as stated_runs
     from entries
-    join kept_rows using (item)
-    join workloads on workloads.board = kept_rows.board and workloads.spec = coalesce(entries.spec, '')
-    where workloads.workload_digest is not null
 ),
 
 figures as (
@@ -46,41 +58,19 @@ figures as (
         case when usable_latency(stated_best) then stated_best end as min_ns,
         case when usable_latency(stated_worst) then stated_worst end as max_ns,
         case when usable_spread(stated_std) then stated_std end as std_ns,
-        case when usable_count(stated_runs) then stated_runs::bigint end as sample_count
+        case when usable_count(stated_runs) then stated_runs::bigint end as sample_count,
+        case when usable_figure(score) then score end as score_s
     from stated
-),
-
--- What the board's own rule makes of the case means, where the row shows them all.
-expected as (
-    select
-        item,
-        case any_value(boards.ranking_by)
-            when 'geom' then exp(avg(ln(mean_ns))) / 1e9
-            when 'mean' then avg(mean_ns) / 1e9
-            when 'last' then any_value(mean_ns) / 1e9
-        end as expected_score_s
-    from figures
-    join kept_rows using (item)
-    join boards using (board)
-    group by item
-    having count(mean_ns) = any_value(len(cases))
 ),
 
 measured as (
     select
-        kept_rows.*,
-        figures.* exclude (item, workload_digest),
-        case when family = 'aggregate' then boards.suite_digest else figures.workload_digest end as workload_digest,
-        case when usable_figure(score) then score end as score_s,
-        mode = 'leaderboard' and usable_figure(score) and abs(expected_score_s / score - 1) > 1e-9 as contradicted,
-        mean_ns < min_ns or mean_ns > max_ns as outside,
-        boards.problem_digest,
-        boards.statistic,
-        boards.correctness_key
-    from kept_rows
-    left join figures using (item)
-    left join expected using (item)
-    join boards using (board)
+        figures.*,
+        case when family = 'aggregate' then suite_digest else workloads.workload_digest end as workload_digest,
+        abs(expected_score_s / score_s - 1) > 1e-9 as contradicted,
+        mean_ns < min_ns or mean_ns > max_ns as outside
+    from figures
+    left join workloads on workloads.board = figures.board and workloads.spec = figures.spec
 ),
 
 flagged as (
@@ -140,24 +130,24 @@ select
         else 'unknown'
     end as status,
     label as runner,
-    hardware.product as gpu,
-    hardware.architecture,
+    gpu,
+    architecture,
     case_index,
-    flagged.workload_digest,
-    flagged.problem_digest,
-    implementations.implementation_digest,
-    protocols.protocol_digest,
-    case when family = 'aggregate' then hardware.fleet_digest else hardware.product_digest end as environment_digest,
+    workload_digest,
+    problem_digest,
+    implementation_digest,
+    protocol_digest,
+    environment_digest,
     case
-        when implementations.implementation_digest is null then null
-        when representatives.source_known then 'final'
+        when implementation_digest is null then null
+        when source_known then 'final'
         else 'provisional'
     end as identity,
     case
         when family = 'aggregate' and score_s is not null then 'score'
         when family = 'per_case' and mean_ns is not null then 'latency'
     end as primary_metric,
-    case primary_metric when 'score' then flagged.statistic when 'latency' then 'mean' end as primary_statistic,
+    case primary_metric when 'score' then statistic when 'latency' then 'mean' end as primary_statistic,
     case primary_metric when 'score' then 's' when 'latency' then 'ns' end as primary_unit,
     case primary_metric when 'score' then score_s when 'latency' then nearest_integer(mean_ns) end as primary_value,
     sample_count,
@@ -192,7 +182,3 @@ select
     locator,
     item::varchar as item
 from flagged
-join representatives using (submission_id)
-left join hardware using (label)
-left join implementations using (submission_id, board, product, architecture)
-left join protocols on protocols.statistic = case when family = 'aggregate' then flagged.statistic else 'per case' end

@@ -1,8 +1,8 @@
 -- What each kept row says of its submission's place on its board.
 select
     'gpumode-kernelbot' as source,
-    'gpumode-kernelbot:' || file_rows.submission_id as submission_key,
-    kept.board as problem,
+    'gpumode-kernelbot:' || submission_id as submission_key,
+    board as problem,
     label as runner,
     '{}' as native_metrics,
     null::varchar as version_label,
@@ -11,6 +11,4 @@ select
     mode is not distinct from 'leaderboard' as leaderboard_mode,
     case when usable_figure(score) then score end as score_s,
     submitted_at as observed_at
-from file_rows
-cross join file
-join kept on kept.precedence = file.precedence and kept.item = file_rows.item and kept.kept
+from kept_rows

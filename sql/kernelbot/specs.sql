@@ -1,9 +1,9 @@
--- The cases that one file's kept rows show, each once.
-with entries as (
-    select kept.board, unnest(file_rows.cases, max_depth := 2)
+-- The cases that rows which count show, each once.
+select distinct board, coalesce(entry.spec, '') as spec
+from (
+    select kept.board, unnest(file_rows.cases) as entry
     from file_rows
-    cross join file
-    join kept on kept.precedence = file.precedence and kept.item = file_rows.item and kept.kept
+    join kept using (precedence, item)
+    where kept.kept
 )
-
-select distinct board, coalesce(spec, '') as spec from entries
+order by board, spec

@@ -1,7 +1,8 @@
--- Every figure of the runs of one part, as its document has it.
-select run_id, metric, statistic, unit, value, sample_count
+-- Every figure of the runs of some problems, as their documents have it, each after its problem.
+select problem as part, run_id, metric, statistic, unit, value, sample_count
 from (
     select
+        problem,
         run_id,
         unnest(
             case primary_metric
@@ -18,7 +19,8 @@ from (
             max_depth := 2
         ),
         sample_count
-    from part_runs
+    from all_runs
+    where source = $source and problem between $first and $last and list_contains($problems, problem)
 )
 where value is not null
-order by run_id, metric, statistic
+order by problem, run_id, metric, statistic

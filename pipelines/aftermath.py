@@ -1,0 +1,38 @@
+"""What follows every ingest, however it was started: what `status` says of it, alerts, and figures to monitor."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from warehouse.home import Home
+
+log = logging.getLogger("kernelmart")
+
+
+def ingest_ended(home: Home, failure: str | None, seconds: float) -> None:
+    """Tell whoever has to know how an ingest ended. What goes wrong at that is a line in the log and no more.
+
+    Args:
+        home: the warehouse.
+        failure: why it failed; None where it ended well.
+        seconds: how long it took.
+    """
+    from pipelines.alerts import tell
+    from pipelines.health import Health, ended_record, write_ended
+    from pipelines.metrics import write_metrics
+
+    now = datetime.now(UTC)
+    record = ended_record(home, failure, seconds, now)
+    health = replace(Health.of(home), ended=record)
+    # A full disk is no reason to be silent.
+    for what in (
+        lambda: write_ended(home, record),
+        lambda: write_metrics(home, health, now),
+        lambda: tell(home, now, health),
+    ):
+        try:
+            what()
+        except OSError as error:
+            log.warning("%s: %s", error.filename or home.root, error.strerror)

@@ -1,0 +1,2 @@
+-- Its row is everybody's, but for the inputs that it names.
+true
