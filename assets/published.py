@@ -154,7 +154,7 @@ def snapshot(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     # Whoever makes this asset alone has not had the checks run.
     if built and warehouse.state.read("warehouse/checked") != built.manifest_sha256:
         checks.require(built)
-        if not context.resources.request.accept_loss:
+        if not context.resources.request.takes_loss:
             shrinkage.require_no_losses(snapshots.sound(home), built)
     collections = [collection for name in _SOURCES if (collection := warehouse.collection(name))]
     gone: list[str] = []
@@ -227,7 +227,7 @@ def _check_draft(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetChe
                 check_name=check.name, passed=not found, severity=severity, metadata={"found": "\n".join(found)}
             )
             counts["found"] = counts.get("found", 0) + len(found)
-        before, accepted = snapshots.sound(warehouse.home), context.resources.request.accept_loss
+        before, accepted = snapshots.sound(warehouse.home), context.resources.request.takes_loss
         lost = shrinkage.losses(before, built) if before else []
         if lost and not accepted:
             refusals.append(shrinkage.refusal(lost))

@@ -162,6 +162,11 @@ class Request(dg.ConfigurableResource):  # type: ignore[type-arg]
     force: bool = False
     accept_loss: bool = False
 
+    @property
+    def takes_loss(self) -> bool:
+        """Whether less than before may be published: also of what is read once more, which was published once."""
+        return self.accept_loss or self.replay is not None
+
     @field_validator("files")
     @classmethod
     def _somebodys(cls, names: list[str]) -> list[str]:

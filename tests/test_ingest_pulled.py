@@ -43,12 +43,17 @@ def pull(home: Path, **asked: Any) -> Outcome:
 
 
 def exported_again(served: Path) -> None:
-    """A data file comes with other user names."""
+    """A data file comes with other user names, and with every row twice under new numbers."""
     path = served / "kernelbot" / CHANGED
     table = pq.read_table(path)
-    place = table.schema.get_field_index("user_name")
-    names = pa.array(["somebody"] * table.num_rows, table.schema.field(place).type)
-    pq.write_table(table.set_column(place, "user_name", names), path)
+
+    def with_values(column: str, values: list[Any]) -> pa.Table:
+        place = table.schema.get_field_index(column)
+        return table.set_column(place, column, pa.array(values, table.schema.field(place).type))
+
+    ids = [number + 10_000_000 for number in table["submission_id"].to_pylist()]
+    again = with_values("submission_id", ids)
+    pq.write_table(pa.concat_tables([with_values("user_name", ["somebody"] * table.num_rows), again]), path)
 
 
 def rows(home: Path, text: str) -> list[Any]:
