@@ -105,6 +105,9 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     warehouse.state.write("warehouse/checked", None)
     sound = snapshots.sound(warehouse.home)
     if sound and key in _seen_keys(warehouse, sound) and not request.force:
+        # What was withheld the last time still is.
+        if key != sound.manifest["inputs_key"]:
+            warehouse.state.write("warehouse/withheld", warehouse.home.read_status().get("withheld", []))
         return dg.MaterializeResult(metadata={"changed": False})
     parts = {**_parts(warehouse), **warehouse.state.read("warehouse/ranking")}
     part = key.removeprefix("sha256:")[:32]
@@ -130,7 +133,7 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     withdrawn = snapshots.withdrawn_reason(warehouse.home, manifest["content_digest"])
     if changed and withdrawn is not None and not request.force:
         changed = False
-        line = f"what was made has content that was withdrawn ({withdrawn}); 'ingest --force' publishes it all the same"
+        line = f"the newest content was withdrawn ({withdrawn}); 'kernelmart ingest --force' publishes it all the same"
         warehouse.state.write("warehouse/withheld", [line])
     if not changed:
         snapshots.discard_draft(warehouse.home)
@@ -328,6 +331,7 @@ def _write_status(warehouse: Any, collections: list[Collection], published: snap
         {
             "checked_at": now if collections else last.get("checked_at", now),
             "snapshot_id": published.snapshot_id,
+            "withheld": warehouse.state.read("warehouse/withheld") or [],
             "inputs_key": warehouse.state.read("warehouse/inputs_key"),
             "sources": sources,
         }

@@ -68,7 +68,11 @@ for _command in (
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Parquet file of submissions' source digests.",
 )
-@click.option("--replay", metavar="SNAPSHOT", help="Read a snapshot's originals again, from the raw store alone.")
+@click.option(
+    "--replay",
+    metavar="SNAPSHOT",
+    help="Make the tables of an earlier snapshot again, of its kept originals, and publish them.",
+)
 @click.option("--force", is_flag=True, help="Publish also content that was withdrawn.")
 @click.option("--accept-loss", is_flag=True, help="Publish also what has lost more than a tenth of its rows.")
 @click.option("--file", "files", multiple=True, help="Fetch only this file or answer, once more; may be given again.")

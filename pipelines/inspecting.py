@@ -141,6 +141,7 @@ def _status_page(page: Page, found: Mapping[str, Any], health: Health) -> None:
             ("Rows", ", ".join(f"{name} {count}" for name, count in found["rows"].items() if count)),
             ("Rejects", found["rejects"]),
             ("Drift", found["drift"]),
+            ("Withheld", "; ".join(health.status.get("withheld") or [])),
             ("Disk", f"{size(disk['used_bytes'])} used, {size(disk['free_bytes'])} free"),
             ("Incidents", len(found["incidents"]) or "none"),
         ]

@@ -114,7 +114,8 @@ def main(arguments: list[str] | None = None) -> None:
         signal.signal(number, lambda *_: stopped.set())
     with Replica(options.folder, port=options.port) as replica:
         print(f"HF_ENDPOINT={replica.hub_endpoint}")
-        print(f"KERNELMART_SOL_URL={replica.sol_url}", flush=True)
+        print(f"KERNELMART_SOL_URL={replica.sol_url}")
+        print("KERNELMART_SOL_INTERVAL_MS=0", flush=True)
         stopped.wait()
 
 

@@ -170,6 +170,8 @@ def test_what_was_rolled_back_is_withheld_until_it_is_forced(tmp_path: Path) -> 
         outcome = pull(home, sources=["gpumode-kernelbot"])
         assert not outcome.published
         assert outcome.snapshot_id == first.snapshot_id
+        assert ["wrong board" in line for line in outcome.withheld] == [True]
+        assert "wrong board" in printed(home, "status")
     assert content_digest(home) != snapshots.named(Home(home), second.snapshot_id).manifest["content_digest"]
     forced = pull(home, sources=["gpumode-kernelbot"], force=True)
     assert forced.published

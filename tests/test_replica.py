@@ -471,13 +471,13 @@ def test_an_error_inside_the_replica_is_not_hidden(saved: Path) -> None:
         running.__exit__(None, None, None)
 
 
-def test_the_command_prints_both_settings_and_serves_until_interrupted(saved: Path) -> None:
+def test_the_command_prints_the_settings_and_serves_until_interrupted(saved: Path) -> None:
     command = [sys.executable, "-m", "replica.server", str(saved)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": "."}) as process:
         try:
             assert process.stdout is not None
-            settings = dict(process.stdout.readline().strip().split("=", 1) for _ in range(2))
-            assert sorted(settings) == ["HF_ENDPOINT", "KERNELMART_SOL_URL"]
+            settings = dict(process.stdout.readline().strip().split("=", 1) for _ in range(3))
+            assert sorted(settings) == ["HF_ENDPOINT", "KERNELMART_SOL_INTERVAL_MS", "KERNELMART_SOL_URL"]
             assert HfApi(endpoint=settings["HF_ENDPOINT"], token=False).dataset_info(DATASET).id == DATASET
             assert requests.get(settings["KERNELMART_SOL_URL"] + "/kernels", timeout=5).status_code == 200
         finally:
