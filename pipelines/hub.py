@@ -33,6 +33,8 @@ from pipelines.hub_session import HubSession, Patience, is_safe, status_text, tr
 from warehouse.errors import UnreachableError, UnreadableError
 from warehouse.version import code_version
 
+log = logging.getLogger("kernelmart")
+
 _LIBRARY = "kernelmart"
 _CLIENT_FAILS = "the Hub's client fails; set HF_HUB_DISABLE_XET=1 to have it do without xet"
 _MOST_FILES = 10_000
@@ -90,7 +92,7 @@ class HubClient:
             entries = list(itertools.islice(listing, _MOST_FILES + 1))
             if len(entries) > _MOST_FILES:
                 raise UnreadableError(f"the Hub lists more than {_MOST_FILES} files; check HF_ENDPOINT")
-            return [_hub_file(entry) for entry in entries if isinstance(entry, RepoFile)]
+            return [_hub_file(entry) for entry in entries if isinstance(entry, RepoFile) and _has_name(entry)]
 
     def read(self, file: HubFile, revision: str, offset: int, length: int) -> Iterator[bytes]:
         """Some bytes of a file, in pieces; what is cut is gone on with where it was cut."""
@@ -174,6 +176,16 @@ class HubClient:
             raise UnreadableError(
                 "the Hub's client fails; set HF_HUB_DISABLE_XET=1 to have it do without xet"
             ) from None
+
+
+def _has_name(entry: RepoFile) -> bool:
+    """Whether a file's name can be written down: half a surrogate pair has no bytes."""
+    try:
+        entry.path.encode()
+    except UnicodeEncodeError:
+        log.warning("kernelbot: a file of the list has a name that is no text, and is left out")
+        return False
+    return True
 
 
 def _hub_file(entry: RepoFile) -> HubFile:

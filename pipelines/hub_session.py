@@ -35,6 +35,7 @@ class Patience:
         timeout: seconds without a byte.
         window: seconds of waiting in which `window_bytes` of an answer must come.
         answer_bytes: most bytes of an answer that is no file.
+        answers: most answers of a run that are no files: a list of files may have pages without end.
     """
 
     tries: int = 5
@@ -45,7 +46,22 @@ class Patience:
     window: float = 60.0
     window_bytes: int = 1 << 16
     answer_bytes: int = 1 << 26
+    answers: int = 1_000
     used: int = field(default=0, init=False)
+    begun: int = field(default=0, init=False)
+
+    def begin(self, *, stream: bool) -> None:
+        """Count a request that is about to be made; those for files are bounded by the files.
+
+        Raises:
+            UnreadableError: where it is one too many.
+        """
+        if not stream:
+            self.begun += 1
+            if self.begun > self.answers:
+                raise UnreadableError(
+                    f"the Hub takes more than {self.answers} answers to list its files; check HF_ENDPOINT"
+                )
 
     def wait(self, tried: int, why: str, asked: float | None = None) -> None:
         """Wait before the next try.
@@ -87,6 +103,7 @@ class HubSession(httpx2.Client):
     def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         """Send a request, and again where that may help; the answer, read unless `stream`."""
         follow = options.pop("follow_redirects", True) is not False
+        self._patience.begin(stream=stream)
         # The Hub's client asks without a timeout here and there.
         request.extensions = {**request.extensions, "timeout": httpx2.Timeout(self._patience.timeout).as_dict()}
         tried = 0

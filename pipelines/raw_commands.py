@@ -99,12 +99,15 @@ def verify(home: Path | None) -> None:
 def prune(dry_run: bool, home: Path | None) -> None:
     """Drop what is needed by no published snapshot, no source's last good files, and no walk under way."""
     from pipelines.pages import counted, size, visible
-    from warehouse.snapshots import published
-    from warehouse.upkeep import drop, needed, unneeded
+    from warehouse.snapshots import manifest_damage, published
+    from warehouse.upkeep import damage_of_lists, drop, needed, unneeded
 
     where = Home.at(home)
     store = _store(where)
     with where.locked():
+        # What a damaged list leaves out would be dropped.
+        if damaged := next(manifest_damage(where), None) or next(damage_of_lists(store), None):
+            raise HomeError(f"{damaged}; nothing is dropped while it is so: ingest again, or restore it")
         found = unneeded(store, needed(store, [snapshot.manifest["inputs"] for snapshot in published(where)]))
         for one in found:
             click.echo(visible(f"{'would drop' if dry_run else 'drops'} {one.path} ({size(one.size_bytes)})"))

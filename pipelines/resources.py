@@ -131,7 +131,7 @@ class Upstream(dg.ConfigurableResource):  # type: ignore[type-arg]
             KernelmartError: where the interval that the environment gives is no number of milliseconds.
         """
         stated = os.environ.get("KERNELMART_SOL_INTERVAL_MS") or str(SOL_INTERVAL_MS)
-        if not stated.isdecimal():
+        if not stated.isascii() or not stated.isdecimal() or len(stated) > 6:
             raise KernelmartError(f"KERNELMART_SOL_INTERVAL_MS is {stated!r}; give a whole number of milliseconds")
         interval = self.sol_interval_ms if self.sol_interval_ms is not None else int(stated)
         return SolApi(self.sol_url or os.environ.get("KERNELMART_SOL_URL") or SOL_URL, interval / 1000)

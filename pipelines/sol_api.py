@@ -46,7 +46,7 @@ class Limits:
     connect_seconds: float = 10.0
     read_seconds: float = 30.0
     total_seconds: float = 120.0
-    largest_bytes: int = 64 << 20
+    largest_bytes: int = 8 << 20
     attempts: int = 5
     retries: int = 40
     longest_wait_seconds: float = 120.0

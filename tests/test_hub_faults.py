@@ -338,3 +338,23 @@ def test_the_log_names_no_address(upstream: Upstream, caplog: pytest.LogCaptureF
     upstream.pull()
     assert "fetched 'submissions.parquet': " in caplog.text
     assert "127.0.0.1" not in caplog.text
+
+
+def test_a_list_of_files_without_end_is_given_up(upstream: Upstream) -> None:
+    link = f'<{upstream.replica.hub_endpoint}/api/datasets/GPUMODE/kernelbot-data/tree/x?cursor=1>; rel="next"'
+    headers = {"Content-Type": "application/json", "Link": link}
+    upstream.replica.faults.add(LISTING, lambda _: Answer(200, headers, b"[]"), times=None)
+    [line] = upstream.pull(hurried(answers=30)).stale
+    assert "the Hub takes more than 30 answers to list its files" in line
+    assert len(upstream.replica.requests) <= 31
+
+
+def test_a_file_whose_name_is_no_text_is_left_out(upstream: Upstream) -> None:
+    def named_oddly(answer: Answer) -> Answer:
+        entry = '{"type": "file", "oid": "' + "a" * 40 + '", "size": 1, "path": "\\ud800.parquet"}, '
+        return replace(answer, content=b"[" + entry.encode() + answer.content_bytes()[1:])
+
+    upstream.replica.faults.add(LISTING, named_oddly)
+    found = upstream.pull()
+    assert (found.stale, found.unreadable) == ((), ())
+    assert [file.locator for file in found.files] == [file.locator for file in upstream.before.files]

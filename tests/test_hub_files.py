@@ -32,7 +32,7 @@ def card(header: str) -> str:
         ("a: !!python/object/apply:os.system [echo]", []),
         ("a: 2024-99-99", []),
         ("[" * 20_000, []),
-        ("configs:\n- data_files: " + "[" * 50 + "a" + "]" * 50, []),
+        ("configs:\n- data_files: " + "[" * 50 + "a" + "]" * 50, ["a"]),
         ("a: &a {x: 1}\nb: &b {<<: [*a, *a]}\nconfigs:\n- data_files: a", []),
         (f"configs:\n- data_files: [{'x' * 300}, a]", ["a"]),
     ],
@@ -103,3 +103,13 @@ def test_adjacent_chunks_are_fetched_together_and_small_gaps_with_them() -> None
     assert spans({**found, "code": [(100, 105)]}, wanted, 1000) == [(0, 100), (105, 400)]
     assert spans(found, [(0, 50), (20, 60)], 0) == [(0, 60)]
     assert spans(found, [], 10) == []
+
+
+def test_a_card_that_names_one_list_a_billion_times_is_looked_at_so_far() -> None:
+    lists = ("x.parquet", "*a", "*b")
+    lines = [f"{name}: &{name} [{', '.join([entry] * 999)}]" for name, entry in zip("abc", lists, strict=True)]
+    assert card_patterns(card("\n".join([*lines, "configs: [{data_files: *c}]"]))) == ["x.parquet"] * 1000
+    empty = [
+        f"{name}: &{name} [{', '.join([entry] * 999)}]" for name, entry in zip("abc", ("[]", *lists[1:]), strict=True)
+    ]
+    assert card_patterns(card("\n".join([*empty, "configs: [{data_files: *c}]"]))) == []

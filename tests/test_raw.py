@@ -332,3 +332,21 @@ def test_the_files_of_a_snapshot_are_found_as_they_were_or_named(store: RawStore
     next(iter(record.objects)).unlink()
     assert store.of_snapshot(inputs, rows)[1] == [f"demo: a.parquet ({DIGEST})", f"demo: b ({whole.content_digest})"]
     assert store.of_snapshot(inputs, [])[1] == store.of_snapshot(inputs, rows)[1]
+
+
+def test_what_is_no_digest_is_never_a_path(store: RawStore, tmp_path: Path) -> None:
+    victim = original(tmp_path, "victim.txt")
+    kept = store.keep(original(tmp_path, "a.parquet"), "a.parquet", THEN)
+    store.remember(Collection("s", (kept,)))
+    listing = store.root / "sources" / "s.json"
+    for name in (f"sha256:{victim}", "../../victim.txt", "sha256:" + "0" * 63, 7):
+        record = json.loads(listing.read_text())
+        record["files"][0]["content_digest"] = name
+        listing.write_text(json.dumps(record))
+        assert store.last_good("s") is None
+    for ranges in ([{"offset": -5, "length": 9, "digest": DIGEST}], [{"offset": "7", "length": 9, "digest": DIGEST}],
+                   [{"offset": 0, "length": len(CONTENT) + 1, "digest": DIGEST}],
+                   [{"offset": 0, "length": 1, "digest": f"sha256:{victim}"}]):  # fmt: skip
+        with pytest.raises(ValueError, match="range lies outside|is no digest"):
+            store.from_record({**kept.as_record(), "ranges": ranges})
+    assert victim.read_bytes() == CONTENT

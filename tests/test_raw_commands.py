@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -85,3 +86,20 @@ def test_a_snapshot_that_says_nothing_of_its_inputs_keeps_prune_from_dropping(ho
 def test_a_home_without_originals_is_one_line(tmp_path: Path) -> None:
     for words in (("list",), ("verify",), ("prune",)):
         assert "nothing is kept there yet" in refused(tmp_path, "raw", *words)
+
+
+def test_prune_believes_no_list_that_was_altered(home: Path) -> None:
+    objects = sorted((home / "raw" / "objects").glob("??/*"))
+    listing = home / "raw" / "sources" / "sol-execbench.json"
+    stated = listing.read_text()
+    listing.write_text("{}")
+    assert "the list of the source's files cannot be read; nothing is dropped" in refused(home, "raw", "prune")
+    listing.write_text(stated)
+    manifest = required(Home(home)).folder / "manifest.json"
+    for path in (manifest.parent, manifest):
+        path.chmod(0o755)
+    value = json.loads(manifest.read_text())
+    value["inputs"]["gpumode-kernelbot"]["files"] = []
+    manifest.write_text(json.dumps(value))
+    assert "it is not the manifest that was published; nothing is dropped" in refused(home, "raw", "prune")
+    assert sorted((home / "raw" / "objects").glob("??/*")) == objects

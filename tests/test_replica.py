@@ -19,8 +19,9 @@ import pyarrow.parquet as pq
 import pytest
 import requests
 import yaml
-from huggingface_hub import HfApi, HfFileSystem, hf_hub_download
+from huggingface_hub import HfApi, HfFileSystem, hf_hub_download, set_client_factory
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError, RevisionNotFoundError
+from huggingface_hub.utils._http import default_client_factory
 
 from replica import changes, faults
 from replica.corpus import write_corpus
@@ -36,6 +37,12 @@ FILE = "submissions.parquet"
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A corpus that no test changes."""
     return write_corpus(tmp_path_factory.mktemp("replica_corpus"), seed=1, scale=0.001).folder
+
+
+@pytest.fixture(autouse=True)
+def _plain_client() -> None:
+    """The Hub's client as it comes, whatever bounds another test in this process has set it."""
+    set_client_factory(default_client_factory)
 
 
 @pytest.fixture

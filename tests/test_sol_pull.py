@@ -298,3 +298,11 @@ def test_a_walk_that_died_before_midnight_is_finished_after_it(upstream: Upstrea
     # What was walked before midnight is not asked for again, and no other night's seventh begins.
     assert sorted({*first, *second} - {4, 11}) == seventh
     assert set(first) & set(second) <= {11}
+
+
+def test_half_a_surrogate_pair_is_asked_for_nowhere(upstream: Upstream) -> None:
+    row = submissions(1, 1)[0] | {"gpu_type": "\ud800", "evaluation_stack_version": "\udfff", "status": "\ud8ff"}
+    put_submissions(upstream.folder, 1, [row])
+    collection = upstream.pull()
+    assert (collection.stale, collection.unreadable) == ((), ())
+    assert "submissions/1.json" in {file.locator for file in collection.files}

@@ -109,5 +109,5 @@ def read_json(path: Path) -> Any:
     """A JSON file's value; None where there is no such file or it is damaged."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -20,6 +21,7 @@ from warehouse.sparse import Range, SparseFile
 __all__ = ["Collection", "Range", "RawFile", "RawStore"]
 
 _CHUNK = 1 << 20
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -261,7 +263,7 @@ class RawStore:
                 **record,
                 "fetched_at": datetime.fromisoformat(record["fetched_at"]),
                 "path": self.path(record["content_digest"]),
-                "ranges": tuple(Range(**kept) for kept in record.get("ranges", ())),
+                "ranges": tuple(_range(record["size_bytes"], **kept) for kept in record.get("ranges", ())),
             }
         )
 
@@ -304,6 +306,8 @@ class RawStore:
 
     def _as_it_was(self, content_digest: str, row: dict[str, Any]) -> RawFile | None:
         """A file as it was when a snapshot was made from it; None where that is not kept."""
+        if not _DIGEST.fullmatch(content_digest):
+            return None
         whole = RawFile(row["locator"], self.path(content_digest), content_digest, row["size_bytes"], row["fetched_at"])
         file = whole if row["verified"] else self.record(content_digest)
         if file is None or not file.is_whole:
@@ -343,8 +347,24 @@ class RawStore:
 
 
 def _object_path(folder: Path, content_digest: str) -> Path:
+    # What stands in a file may be anything; a path is made of a digest alone.
+    if not isinstance(content_digest, str) or not _DIGEST.fullmatch(content_digest):
+        raise ValueError(f"{content_digest!r} is no digest")
     name = content_digest.removeprefix("sha256:")
     return folder / name[:2] / name
+
+
+def _range(size: int, offset: int, length: int, digest: str) -> Range:
+    """A range from its JSON form.
+
+    Raises:
+        ValueError: where it is none of a file of that size.
+    """
+    if type(offset) is not int or type(length) is not int or offset < 0 or length < 1 or offset + length > size:
+        raise ValueError("a range lies outside its file")
+    if not _DIGEST.fullmatch(digest):
+        raise ValueError(f"{digest!r} is no digest")
+    return Range(offset, length, digest)
 
 
 def _has_digest(path: Path, content_digest: str) -> bool:

@@ -265,6 +265,15 @@ def history_path(home: Home) -> Path:
     return home.snapshots / "history.json"
 
 
+def manifest_damage(home: Home) -> Iterator[str]:
+    """One line for each published snapshot whose manifest is not the one that the history names."""
+    named_by_history = {entry.snapshot_id: entry.manifest_sha256 for entry in entries_of(home)}
+    for snapshot in published(home):
+        stated = named_by_history.get(snapshot.folder.name)
+        if stated is not None and files.sha256(snapshot.folder / MANIFEST) != stated:
+            yield f"{snapshot.folder / MANIFEST}: it is not the manifest that was published"
+
+
 def entries_of(home: Home) -> list[Entry]:
     """The history of the pointer, put right: the latest snapshot belongs to it and comes last.
 

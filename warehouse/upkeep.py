@@ -28,6 +28,11 @@ def damage(raw: RawStore) -> Iterator[str]:
     """One line for each object, record and list of files that is not what it should be."""
     for path, found in raw.damaged():
         yield f"{path}: its bytes have the digest {found}"
+    yield from damage_of_lists(raw)
+
+
+def damage_of_lists(raw: RawStore) -> Iterator[str]:
+    """One line for each record and list of files that cannot be read, or names what is gone."""
     for path in _records(raw):
         record = raw.record(f"sha256:{path.stem}")
         if record is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -21,6 +21,7 @@ OVERHEAD = 1.1
 _SUFFIX = ".parquet"
 _LONGEST_HEADER = 1 << 17
 _MOST_PATTERNS, _LONGEST_PATTERN = 1000, 255
+_MOST_ENTRIES = 10 * _MOST_PATTERNS
 Span = tuple[int, int]
 
 
@@ -74,24 +75,34 @@ def card_patterns(card: str) -> list[str]:
     except (yaml.YAMLError, ValueError, TypeError, AttributeError, OverflowError, RecursionError):
         return []
     configs = header.get("configs") if isinstance(header, dict) else None
-    named = [
-        pattern
-        for config in (configs if isinstance(configs, list) else [])[:_MOST_PATTERNS]
+    stated = [
+        config.get("data_files")
+        for config in (configs if isinstance(configs, list) else [])
         if isinstance(config, dict)
-        for pattern in _paths(config.get("data_files"), depth=4)
     ]
-    return [pattern.removeprefix("./") for pattern in named[:_MOST_PATTERNS] if len(pattern) <= _LONGEST_PATTERN]
+    return [pattern.removeprefix("./") for pattern in _paths(stated) if len(pattern) <= _LONGEST_PATTERN]
 
 
-def _paths(stated: Any, depth: int) -> Iterator[str]:
-    """Paths in any of the forms that a card may have: text, a list, a mapping of splits, entries with a path."""
-    if isinstance(stated, str):
-        yield stated
-    elif depth and isinstance(stated, dict):
-        yield from _paths(stated["path"] if "path" in stated else list(stated.values()), depth - 1)
-    elif depth and isinstance(stated, list):
-        for entry in stated[:_MOST_PATTERNS]:
-            yield from _paths(entry, depth - 1)
+def _paths(stated: list[Any]) -> list[str]:
+    """Paths in any of the forms that a card may have: text, a list, a mapping of splits, entries with a path.
+
+    A card may name one list many times over, so only so many of all its entries are looked at.
+    """
+    found: list[str] = []
+    waiting = list(reversed(stated[:_MOST_PATTERNS]))
+    for _ in range(_MOST_ENTRIES):
+        if not waiting or len(found) == _MOST_PATTERNS:
+            break
+        match waiting.pop():
+            case str() as path:
+                found.append(path)
+            case {"path": entry}:
+                waiting.append(entry)
+            case dict() as splits:
+                waiting += list(reversed(list(splits.values())[:_MOST_PATTERNS]))
+            case list() as entries:
+                waiting += reversed(entries[:_MOST_PATTERNS])
+    return found
 
 
 def chunks(metadata: pq.FileMetaData, size: int) -> dict[str, list[Span]]:

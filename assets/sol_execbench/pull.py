@@ -25,6 +25,7 @@ log = logging.getLogger("kernelmart")
 LISTING = "kernels.json"
 _LARGEST_ID = 10**18 - 1
 _LINES = 5
+_MOST_KERNELS = 5_000
 _TOLD_EVERY = 25
 
 
@@ -182,6 +183,8 @@ def _listing(api: Api) -> tuple[bytes, dict[int, ListedKernel]]:
         kernel = _listed(row)
         if kernel is not None:
             listed.setdefault(kernel.id, kernel)
+    if len(listed) > _MOST_KERNELS:
+        raise AnswerError(f"{LISTING} names more than {_MOST_KERNELS} kernels; look at the service")
     if not listed:
         raise AnswerError(f"{LISTING} names no kernel; look at the service")
     return data, listed

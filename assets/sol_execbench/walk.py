@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from assets.sol_execbench.asking import AnswerError, Api, NotThereError
 from assets.sol_execbench.leaderboards import read_leaderboards
-from assets.sol_execbench.read import Answer, Content, UnreadableAnswer, content, read
+from assets.sol_execbench.read import Answer, Content, UnreadableAnswer, content, read, sound_text
 
 PAGE = 50
 LAST_OFFSET = 50
@@ -42,7 +42,7 @@ class FilterValues:
     def note(self, name: str, value: Any) -> None:
         """Remember a value, if it can be one."""
         known = self._known[name]
-        if isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and len(known) < _MOST_VALUES:
+        if _is_text(value) and len(known) < _MOST_VALUES:
             known.add(value)
 
     def of(self, name: str) -> list[str]:
@@ -231,7 +231,12 @@ def _is_utf8(data: bytes) -> bool:
 
 def _is_name(value: Any) -> bool:
     # What is no name of a path cannot be asked for.
-    return isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and value not in (".", "..")
+    return _is_text(value) and value not in (".", "..")
+
+
+def _is_text(value: Any) -> bool:
+    """Whether a value is a text of some length that a request can bear: half a surrogate pair has no bytes."""
+    return isinstance(value, str) and 0 < len(value) <= _LONGEST_NAME and sound_text(value) == value
 
 
 def _plain(name: str, dots: str = "%2E") -> str:
