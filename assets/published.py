@@ -14,6 +14,7 @@ from assets.kernelbot import build as kernelbot_build
 from assets.kernelbot import normalise as kernelbot_normalise
 from assets.kernelbot import read as kernelbot_read
 from assets.kernelbot.facts import facts_revision
+from assets.kernelbot.source_tables import versions as source_versions
 from assets.pictures import pictures
 from assets.sol_execbench import assets as sol_execbench
 from assets.sol_execbench import build as sol_execbench_build
@@ -22,7 +23,7 @@ from assets.sol_execbench import normalise as sol_normalise
 from assets.sol_execbench.pull import oldest_walk
 from assets.tables import log, row_counts, step, table_results, table_specs
 from warehouse import drafts, snapshots
-from warehouse.contracts import SCHEMA_VERSION, TABLES
+from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES
 from warehouse.elsewhere import publish_to
 from warehouse.errors import SnapshotError, UnreadableError
 from warehouse.raw import Collection
@@ -93,7 +94,9 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         }
         for collection in collections
     }
-    key = drafts.inputs_key([inputs, policy, facts_revision(), SCHEMA_VERSION, code_version(), *_VERSIONS])
+    key = drafts.inputs_key(
+        [inputs, policy, request.code, facts_revision(), SCHEMA_VERSION, code_version(), *_VERSIONS, *source_versions()]
+    )
     snapshots.discard_draft(warehouse.home)
     if lost := set(warehouse.home.read_status().get("sources", {})) - inputs.keys():
         raise SnapshotError(
@@ -123,7 +126,9 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     }
     with step("warehouse/draft") as counts:
         paths = {
-            name: [warehouse.parts.root / file for file in files] for name, files in parts.items() if name in TABLES
+            name: [warehouse.parts.root / file for file in files]
+            for name, files in parts.items()
+            if name in TABLES or name in PARQUET_ONLY
         }
         built = drafts.build(warehouse.home, paths, about)
         manifest = built.manifest
@@ -288,7 +293,7 @@ def _seen_keys(warehouse: Any, latest: snapshots.Snapshot) -> set[str]:
 
 def _parts(warehouse: Any) -> dict[str, list[str]]:
     """Files of every table of all sources together."""
-    parts: dict[str, list[str]] = {name: [] for name in (*TABLES, "scores")}
+    parts: dict[str, list[str]] = {name: [] for name in (*TABLES, *PARQUET_ONLY, "scores")}
     for state in _TABLE_STATES:
         for name, files in (warehouse.state.read(state) or {}).items():
             parts[name] += files

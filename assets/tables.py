@@ -12,7 +12,7 @@ from typing import Any
 import dagster as dg
 import pyarrow.parquet as pq
 
-from warehouse.contracts import SCORES, TABLES, Table
+from warehouse.contracts import PARQUET_ONLY, SCORES, TABLES, Table
 
 log = logging.getLogger("kernelmart")
 
@@ -32,7 +32,7 @@ def step(name: str) -> Iterator[dict[str, Any]]:
 
 def contract(name: str) -> Table:
     """The contract of a published or internal table."""
-    return SCORES if name == "scores" else TABLES[name]
+    return SCORES if name == "scores" else {**TABLES, **PARQUET_ONLY}[name]
 
 
 def column_schema(table: Table) -> dg.TableSchema:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -69,6 +69,13 @@ for _command in (
     help="Parquet file of submissions' source digests.",
 )
 @click.option(
+    "--code",
+    type=click.Choice(["none", "index", "mirror"]),
+    default="none",
+    show_default=True,
+    help="Read the submissions' sources, whole files: for what they are (index), or to keep them, too (mirror).",
+)
+@click.option(
     "--replay",
     metavar="SNAPSHOT",
     help="Make the tables of an earlier snapshot again, of its kept originals, and publish them.",
@@ -81,6 +88,7 @@ def ingest(
     folder: Path | None,
     sources: tuple[str, ...],
     known_sources: Path | None,
+    code: Literal["none", "index", "mirror"],
     replay: str | None,
     force: bool,
     accept_loss: bool,
@@ -102,6 +110,7 @@ def ingest(
             replay=replay,
             sources=list(sources),
             known_sources=str(known_sources.absolute()) if known_sources else None,
+            code=code,
             force=force,
             accept_loss=accept_loss,
             files=list(files),

@@ -67,7 +67,7 @@ def sql(statement: str, form: str, home: Path | Store | None) -> None:
 @any_home_option
 def path(table: str | None, home: Path | Store | None) -> None:
     """Where the latest snapshot lies: its folder; TABLE's Parquet files; or, for "duckdb", its DuckDB file."""
-    from warehouse.contracts import TABLES
+    from warehouse.contracts import PARQUET_ONLY, TABLES
     from warehouse.snapshots import required
 
     if isinstance(home, Store):
@@ -84,10 +84,12 @@ def path(table: str | None, home: Path | Store | None) -> None:
         click.echo(folder)
     elif table == DATABASE:
         click.echo(database)
-    elif table in TABLES or known:
+    elif table in TABLES or table in PARQUET_ONLY or known:
         click.echo(f"{folder}/parquet/{table}/*.parquet")
     else:
-        raise click.UsageError(f"there is no table {table!r}; there are {DATABASE}, {', '.join(TABLES)}")
+        raise click.UsageError(
+            f"there is no table {table!r}; there are {DATABASE}, {', '.join([*TABLES, *PARQUET_ONLY])}"
+        )
 
 
 @click.command()

@@ -45,9 +45,10 @@ class Instant(click.ParamType[datetime]):
 @click.command()
 @click.argument("what")
 @click.option("--manifest", is_flag=True, help="Print a run's documents: {run, protocol, environment}.")
+@click.option("--source", "with_source", is_flag=True, help="Print a submission's source, where it is mirrored.")
 @json_option
 @any_home_option
-def show(what: str, manifest: bool, as_json: bool, home: Path | Store | None) -> None:
+def show(what: str, manifest: bool, with_source: bool, as_json: bool, home: Path | Store | None) -> None:
     """A record as a page: a run, a submission, a problem, or whatever else a digest names.
 
     WHAT is a run's id, a digest or its first digits, submission/<number>, or a problem's name.
@@ -55,9 +56,14 @@ def show(what: str, manifest: bool, as_json: bool, home: Path | Store | None) ->
     from pipelines import records
     from pipelines.pages import Page, json_text
 
+    if with_source and (manifest or as_json):
+        raise click.UsageError("--source prints a text alone; --json has it, too")
     with opened(home) as connection:
         if manifest:
             click.echo(json_text(records.manifest(connection, records.find_run(connection, what))))
+            return
+        if with_source:
+            _print_source(connection, what, home)
             return
         matches = records.find(connection, what)
         if matches[0].kind == "board":
@@ -65,7 +71,13 @@ def show(what: str, manifest: bool, as_json: bool, home: Path | Store | None) ->
             return
         found = [_record(connection, match) for match in matches]
         if as_json:
+            from pipelines import sources
+
             kind = matches[0].kind
+            # The cache of a store elsewhere has the DuckDB file alone, and the texts are not in that.
+            if kind == "submission" and not isinstance(home, Store):
+                texts = sources.texts_of(_snapshot_here(connection, home))
+                found = [sources.with_texts(record, texts) for record in found]
             several = {"kind": f"{kind}s", f"{kind}s": found}
             click.echo(json_text(several if kind in ("submission", "problem") else found[0]))
             return
@@ -230,7 +242,9 @@ def _record(connection: duckdb.DuckDBPyConnection, match: Match) -> Record:
         run = records.run(connection, match.id)
         return {**run, "command": command_line("top", _name(run))}
     if match.kind == "submission":
-        submission = records.submission(connection, match.id)
+        from pipelines import sources
+
+        submission = {**records.submission(connection, match.id), **sources.implementation(connection, match.id)}
         return {**submission, **_snapshot(connection), "command": command_line("top", _name(submission))}
     if match.kind == "problem":
         problem = records.problem(connection, str(match.source), match.id)
@@ -238,13 +252,35 @@ def _record(connection: duckdb.DuckDBPyConnection, match: Match) -> Record:
     return {**records.document(connection, match.kind, match.id), **_snapshot(connection)}
 
 
+def _print_source(connection: duckdb.DuckDBPyConnection, what: str, home: Path | Store | None) -> None:
+    """Print the source of the one submission that goes by a name, as a terminal can show it."""
+    from pipelines import records, sources
+    from pipelines.source_pages import print_text
+
+    if isinstance(home, Store):
+        raise KernelmartError("texts are read from a snapshot on this machine; name its home with --home")
+    matches = records.find(connection, what, ("submission",))
+    if len(matches) > 1:
+        raise KernelmartError(f"{what} is a submission of several sources; only one of them has texts")
+    record = sources.implementation(connection, matches[0].id)
+    print_text(sources.source_text(record, sources.texts_of(_snapshot_here(connection, home))))
+
+
+def _snapshot_here(connection: duckdb.DuckDBPyConnection, home: Path | None) -> Snapshot:
+    """The snapshot of an open connection, by its folder."""
+    from warehouse.snapshots import Snapshot
+
+    return Snapshot(Home.at(home).snapshots / _snapshot(connection)["snapshot_id"])
+
+
 def _print_record(page: Any, record: Record) -> None:
-    from pipelines import record_pages
+    from pipelines import record_pages, source_pages
 
     if record["kind"] == "run":
         record_pages.run_page(page, record, record["command"])
     elif record["kind"] == "submission":
         record_pages.submission_page(page, record, record["command"])
+        source_pages.implementation_page(page, record)
     elif record["kind"] == "problem":
         record_pages.problem_page(page, record, record["command"])
     else:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import dagster as dg
 import pyarrow.parquet as pq
@@ -16,6 +16,7 @@ from pydantic import Field, field_validator
 
 from assets.kernelbot.build import PATTERNS as KERNELBOT_FILES
 from assets.sol_execbench.build import PATTERNS as SOL_EXECBENCH_FILES
+from assets.submission_sources.build import Depth
 from pipelines.hub import HubClient
 from pipelines.instance import fail_dead_runs
 from pipelines.logs import configure
@@ -149,6 +150,8 @@ class Request(dg.ConfigurableResource):  # type: ignore[type-arg]
             else is as the last ingest left it.
         known_sources: a Parquet file with digests of submissions' sources.
         policy: the ranking policy.
+        code: what is made of the submissions' sources: none of them read, read for their digests and what they prove
+            (index), or their texts kept, too (mirror).
         force: content that was withdrawn may be published again.
         accept_loss: what has lost more than a tenth may be published.
     """
@@ -159,6 +162,7 @@ class Request(dg.ConfigurableResource):  # type: ignore[type-arg]
     files: list[str] = Field(default_factory=list)
     known_sources: str | None = None
     policy: str = RANKING_POLICY
+    code: Literal["none", "index", "mirror"] = "none"
     force: bool = False
     accept_loss: bool = False
 
@@ -183,6 +187,11 @@ class Request(dg.ConfigurableResource):  # type: ignore[type-arg]
             if source not in SOURCE_FOLDERS:
                 raise ValueError(f"unknown source {source!r}; there are {', '.join(SOURCE_FOLDERS)}")
         return sources
+
+    @property
+    def depth(self) -> Depth | None:
+        """What is made of sources; None where none is read."""
+        return None if self.code == "none" else self.code
 
     def collect(
         self,

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import duckdb
 
 from pipelines.records import NotFoundError, Record, rows
+
+if TYPE_CHECKING:
+    from warehouse.snapshots import Snapshot
 
 # From what is only said to what was done here again; there is only the first so far.
 EVIDENCE_LEVELS = ("reported",)
@@ -43,6 +48,28 @@ def implementation(connection: duckdb.DuckDBPyConnection, submission_key: str) -
         "evidence_level": levels[-1] if levels else None,
         "change": _one(rows(connection, "change_of_submission", submission_key=submission_key)),
     }
+
+
+def texts_of(snapshot: Snapshot) -> Texts:
+    """The texts that a snapshot keeps."""
+    return Texts(*(snapshot.parquet(name) for name in ("artifact_texts", "change_texts")))
+
+
+def with_texts(record: Record, texts: Texts) -> Record:
+    """A submission's record with `source_text`, or `source_base64` where the bytes are no UTF-8, and `diff`.
+
+    Each is None where the snapshot has none.
+    """
+    try:
+        content = source_text(record, texts)
+    except NotFoundError:
+        content = None
+    try:
+        text, binary = content and content.decode("utf-8"), None
+    except UnicodeDecodeError:
+        text, binary = None, content and b64encode(content).decode("ascii")
+    diff = change_text(record["submission_key"], texts)
+    return {**record, "source_text": text, "source_base64": binary, "diff": diff}
 
 
 def source_text(record: Record, texts: Texts) -> bytes:

@@ -198,12 +198,12 @@ def test_a_snapshot_of_another_major_schema_is_refused_in_one_line(two: Two, cop
 
 def test_a_snapshot_of_another_minor_schema_is_compared(two: Two, copy: Path) -> None:
     manifest = json.loads((Home(copy).snapshots / two.second / "manifest.json").read_text())
-    tables = {**manifest["tables"], "techniques": {"rows": 7, "digests": {}}}
+    tables = {**manifest["tables"], "predictions": {"rows": 7, "digests": {}}}
     restated(copy, two.second, schema_version="1.9.0", tables=tables)
     found = as_json(copy, "snapshots", "diff", two.first)
     assert found["counts"] == KINDS
-    assert {"table": "techniques", "before": None, "after": 7} in found["tables"]
-    assert ["techniques", "–", "7", "+7"] in table(printed(copy, "snapshots", "diff", two.first), "table")
+    assert {"table": "predictions", "before": None, "after": 7} in found["tables"]
+    assert ["predictions", "–", "7", "+7"] in table(printed(copy, "snapshots", "diff", two.first), "table")
 
 
 def test_snapshots_of_two_policies_are_refused_in_one_line(two: Two, copy: Path) -> None:

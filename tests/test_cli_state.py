@@ -15,7 +15,7 @@ import pytest
 
 from tests.commands import as_json, printed, refused, run, table
 from tests.small_snapshot import BOARD, HOSTILE, PUBLISHED, run_id
-from warehouse.contracts import TABLES
+from warehouse.contracts import PARQUET_ONLY, TABLES
 
 HOSTILE_NAME = "select author_name from authors where author_id = '666'"
 
@@ -123,7 +123,7 @@ def test_status_of_an_empty_home_says_what_to_do(tmp_path: Path) -> None:
 def test_snapshots_are_listed_once_each_with_their_rows(known_home: Path) -> None:
     found = as_json(known_home, "snapshots", "list")["snapshots"]
     assert [(row["latest"], row["rows"]["runs"]) for row in found] == [(True, 12)]
-    assert set(found[0]["rows"]) == set(TABLES)
+    assert set(found[0]["rows"]) == {*TABLES, *PARQUET_ONLY}
     rows = table(printed(known_home, "snapshots", "list"), "snapshot")
     assert [(row[0], row[1], row[-1]) for row in rows] == [(found[0]["snapshot_id"], "latest", "12")]
 

@@ -64,6 +64,12 @@ DRIFT_KINDS = {
     "incomplete": "More is reported than was obtained.",
 }
 
+CONTEXTS = {
+    "code": "The line is code.",
+    "docstring": "The line is in a string that stands alone as a statement.",
+    "comment": "The proof is in a comment behind code.",
+}
+
 # By the column that holds them.
 CODES = {
     "runs.status": STATUSES,
@@ -71,4 +77,5 @@ CODES = {
     "runs.flags": FLAGS,
     "rejects.reason": REJECT_REASONS,
     "drift.kind": DRIFT_KINDS,
+    "techniques.context": CONTEXTS,
 }

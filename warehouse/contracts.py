@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-SCHEMA_VERSION = "1.0.0"
+SCHEMA_VERSION = "1.1.0"
 RANKING_POLICY = "ranking-v1"
 
 # A published type is named as DuckDB names it; JSON columns are canonical JSON text and therefore VARCHAR.
@@ -22,6 +22,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "BOOLEAN": pa.bool_(),
     "TIMESTAMPTZ": pa.timestamp("us", tz="UTC"),
     "VARCHAR[]": pa.list_(pa.string()),
+    "BLOB": pa.binary(),
 }
 
 
@@ -530,8 +531,54 @@ TABLES: dict[str, Table] = {
                 ("media_type", _V, "?", "Media type, where the text was read here."),
                 ("license", _V, "", "Licence: unknown."),
                 ("text_stored", _B, "", "Whether the text is kept."),
+                ("declared_leaderboard", _V, "?", "Board that a #!POPCORN line of the text declares."),
+                (
+                    "declared_gpus",
+                    _L,
+                    "?",
+                    "GPUs that a #!POPCORN line of the text declares; null where not read.",
+                ),
             ],
             "source_digest",
+        ),
+        _table(
+            "techniques",
+            "Traits that source texts prove, each with the first line that does.",
+            [
+                ("source_digest", _V, "P >artifacts", "The text."),
+                ("trait", _V, "P", "The trait, as in tma or num-warps."),
+                ("line", _I, "P", "First line that proves it, from 1; a line that is only a comment proves nothing."),
+                ("value", _V, "?", "The trait's value, where it has one: stages, warps, tiles, vector widths."),
+                ("context", _V, "", "code, docstring or comment (behind code)."),
+                ("evidence", _V, "", "The line, or the part of it around the proof, at most 200 characters."),
+                ("extractor", _V, "", "Version of the detectors."),
+            ],
+            "source_digest trait line",
+        ),
+        _table(
+            "changes",
+            "Submissions with an earlier one of their author on the board: what changed since the last of them.",
+            [
+                ("submission_key", _V, "P >submissions", "The submission."),
+                ("previous_submission_key", _V, ">submissions", "Its author's last earlier one there, by time and id."),
+                ("lines_added", _I, "?", "Lines added, LF and CRLF being one; null where a text was not read."),
+                ("lines_removed", _I, "?", "Lines removed, LF and CRLF being one; null where a text was not read."),
+                ("line_endings_changed", _B, "?", "Whether a line that is otherwise the same ends otherwise."),
+                ("value_ratio", _D, "?", "Its best value over the previous one's, in the one cohort that both are in."),
+            ],
+            "submission_key",
+        ),
+        _table(
+            "artifact_families",
+            "Source texts that are equal up to comments, white space and identifiers, or nearly so, by family.",
+            [
+                ("source_digest", _V, "P >artifacts", "The text."),
+                ("family", _V, ">artifacts", "The family: the smallest digest in it."),
+                ("size", _I, "", "Texts in the family."),
+                ("first_author_key", _V, "? >authors", "Who first submitted any of the family."),
+                ("first_submission_key", _V, ">submissions", "The first submission of any of the family."),
+            ],
+            "family source_digest",
         ),
         _table(
             "snapshot",
@@ -547,6 +594,32 @@ TABLES: dict[str, Table] = {
                 ("inputs", _V, "", "JSON: inputs with revisions and digests."),
             ],
             "snapshot_id",
+        ),
+    ]
+}
+
+# Parquet alone, never in the DuckDB file.
+PARQUET_ONLY: dict[str, Table] = {
+    table.name: table
+    for table in [
+        _table(
+            "artifact_texts",
+            "Mirrored source texts. A file for each first digit of the digests, in row groups of about a megabyte.",
+            [
+                ("source_digest", _V, "P >artifacts", "SHA-256 of the bytes."),
+                ("text", _V, "?", "The text; null where the bytes are no UTF-8."),
+                ("bytes", "BLOB", "?", "The bytes, where they are no UTF-8; null where they are."),
+            ],
+            "source_digest",
+        ),
+        _table(
+            "change_texts",
+            "What changed as unified diffs with three lines of context, which git apply takes; of a file named source.",
+            [
+                ("submission_key", _V, "P >changes", "The submission."),
+                ("diff", _V, "", "The diff against the previous submission's text."),
+            ],
+            "submission_key",
         ),
     ]
 }

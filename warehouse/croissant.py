@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from warehouse.contracts import SCHEMA_VERSION, TABLES, Column, Table
+from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES, Column, Table
 
 FILE = "croissant.json"
 _PARQUET = "application/x-parquet"
@@ -16,6 +16,7 @@ _TYPES = {
     "BOOLEAN": "sc:Boolean",
     "TIMESTAMPTZ": "sc:DateTime",
     "VARCHAR[]": "sc:Text",
+    "BLOB": "sc:Text",
 }
 # Written out, so that no reader has to fetch it.
 _CONTEXT: dict[str, Any] = {
@@ -57,7 +58,7 @@ def croissant(
         files: `sha256` (hex) and `size_bytes` of each file by its path.
         sources: rows of the table `sources`.
     """
-    described = [table for table in TABLES.values() if tables.get(table.name)]
+    described = [table for table in (*TABLES.values(), *PARQUET_ONLY.values()) if tables.get(table.name)]
     sources = list(sources)
     credits_ = "; ".join(f"{source['attribution']}, {source['url']}" for source in sources)
     name = snapshot["snapshot_id"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from warehouse.contracts import SCHEMA_VERSION, TABLES, Table
+from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES, Table
 
 FILE = "datapackage.json"
 MEDIA_TYPE = "application/vnd.apache.parquet"
@@ -16,6 +16,8 @@ _TYPES = {
     "BOOLEAN": "boolean",
     "TIMESTAMPTZ": "datetime",
     "VARCHAR[]": "array",
+    # Bytes as they are: no type of a data package is closer.
+    "BLOB": "any",
 }
 
 
@@ -29,7 +31,7 @@ def datapackage(
         files: paths of each table's files, relative to the package.
         sources: rows of the table `sources`.
     """
-    described = [table for table in TABLES.values() if files.get(table.name)]
+    described = [table for table in (*TABLES.values(), *PARQUET_ONLY.values()) if files.get(table.name)]
     known = {table.name for table in described}
     sources = list(sources)
     return {

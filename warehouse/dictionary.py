@@ -6,7 +6,7 @@ from pathlib import Path
 
 from warehouse import files
 from warehouse.codes import CODES
-from warehouse.contracts import SCHEMA_VERSION, TABLES
+from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES, Table
 from warehouse.database import connect
 from warehouse.statements import names, statement
 
@@ -26,13 +26,20 @@ def dictionary() -> str:
         "",
     ]
     for table in TABLES.values():
-        lines += [f"## {table.name}", "", table.description, "", "| column | type | | |", "|---|---|---|---|"]
-        for column in table.columns:
-            mark = " ".join(word for word, holds in (("P", column.key), ("?", column.nullable)) if holds)
-            reference = f" → `{column.references}`" if column.references else ""
-            lines.append(f"| `{column.name}` | {column.type} | {mark} | {column.description}{reference} |")
-        lines.append("")
+        lines += _table(table)
+    lines += ["# Texts", "", "In the Parquet exports only, and only where texts are mirrored.", ""]
+    for table in PARQUET_ONLY.values():
+        lines += _table(table)
     return "\n".join([*lines, *_codes(), *_views()])
+
+
+def _table(table: Table) -> list[str]:
+    lines = [f"## {table.name}", "", table.description, "", "| column | type | | |", "|---|---|---|---|"]
+    for column in table.columns:
+        mark = " ".join(word for word, holds in (("P", column.key), ("?", column.nullable)) if holds)
+        reference = f" → `{column.references}`" if column.references else ""
+        lines.append(f"| `{column.name}` | {column.type} | {mark} | {column.description}{reference} |")
+    return [*lines, ""]
 
 
 def _codes() -> list[str]:

@@ -47,7 +47,7 @@ def _contents(array: pa.Array) -> Iterator[memoryview | bytes]:
     if pa.types.is_list(kind):
         yield _bytes(pc.fill_null(pc.list_value_length(array), 0))
         yield from _contents(pc.list_flatten(array))
-    elif pa.types.is_string(kind):
+    elif pa.types.is_string(kind) or pa.types.is_binary(kind):
         yield _bytes(pc.fill_null(pc.binary_length(array), 0))
         packed = pa.concat_arrays([pc.drop_null(array)])
         first, last = (packed.offset, len(packed)) if len(packed) else (0, 0)

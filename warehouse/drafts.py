@@ -18,13 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warehouse import attribution, croissant, datapackage, files
-from warehouse.contracts import SCHEMA_VERSION, TABLES, Table
+from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES, Table
 from warehouse.database import connect, open_files
 from warehouse.digests import RowsDigest
 from warehouse.home import Home
 from warehouse.identity import canonical_json, digest, kebab
 from warehouse.snapshots import DATABASE, Snapshot, discard_draft, draft_folder, sound
 from warehouse.statements import names, statement
+from warehouse.texts import merged, write_texts
 
 # Opened by every DuckDB from 1.0 on.
 STORAGE_VERSION = "v1.0.0"
@@ -105,8 +106,8 @@ class _Writer:
             "kernelmart.ranking_policy": about["ranking_policy"],
             "kernelmart.facts_revision": about["facts_revision"],
         }
-        self.tables: dict[str, dict[str, Any]] = {name: {"rows": 0, "digests": {}} for name in TABLES}
-        self.resources: dict[str, list[str]] = {name: [] for name in TABLES}
+        self.tables: dict[str, dict[str, Any]] = {name: {"rows": 0, "digests": {}} for name in (*TABLES, *PARQUET_ONLY)}
+        self.resources: dict[str, list[str]] = {name: [] for name in (*TABLES, *PARQUET_ONLY)}
         # Of each part of the runs, a digest of what it was made of.
         self.made_of: dict[str, str] = {}
 
@@ -121,6 +122,8 @@ class _Writer:
                 statement(f"snapshot/{name}") if name in ("run_lookup", "drift") else _sorted("part_rows", TABLES[name])
             )
             self._write(name, "all", text)
+        for name in PARQUET_ONLY:
+            self._write_texts(name, parts.get(name, []))
         # In whatever order they were made or taken.
         for places in self.resources.values():
             places.sort()
@@ -171,7 +174,7 @@ class _Writer:
             made_of = [VERSION, *self._metadata.values(), *sorted(digests[path] for path in problems[place][1])]
             origin = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
             self.made_of[_part_of(*place)] = origin
-            if not self._take(_part_of(*place), origin):
+            if not self._take(["runs", "measurements"], _part_of(*place), origin):
                 waiting.append(place)
         counts = {place: rows for place, (rows, _) in problems.items()}
         for group in _groups(waiting, counts):
@@ -194,11 +197,18 @@ class _Writer:
         for problem in without:
             self._write_rows(name, _part_of(source, problem), [])
 
-    def _take(self, part: str, origin: str) -> bool:
-        """Take the files of a part from the snapshot before, if it has them made of the same."""
-        if self._previous is None or self._before.get("made_of", {}).get(part) != origin:
+    def _take(self, tables: Iterable[str], part: str, origin: str, stated: str | None = None) -> bool:
+        """Take the files of a part from the snapshot before, if it has them made of the same.
+
+        Args:
+            tables: which have the part.
+            part: its name.
+            origin: what it is made of.
+            stated: the name that it goes by in the manifest, where that is another.
+        """
+        if self._previous is None or self._before.get("made_of", {}).get(stated or part) != origin:
             return False
-        for name in ("runs", "measurements"):
+        for name in tables:
             place = next(path for path in self._before["files"] if path.startswith(f"parquet/{name}/{part}-"))
             files.link(self._previous.folder / place, self._folder / place)
             rows = pq.read_metadata(self._folder / place).num_rows
@@ -212,6 +222,32 @@ class _Writer:
         else:
             source = TABLES["runs"] if table.name == "run_lookup" else table
             self._connection.from_arrow(source.empty()).create_view("part_rows", replace=True)
+
+    def _write_texts(self, name: str, paths: list[str]) -> None:
+        """Merge the parts of a table of texts, a file for each of their pieces; those made of the same are taken."""
+        pieces: dict[str, list[Path]] = {}
+        for path in sorted(map(Path, paths)):
+            pieces.setdefault(path.stem.partition("-")[2] or "all", []).append(path)
+        for piece, found in sorted(pieces.items()):
+            made_of = [VERSION, *self._metadata.values(), *sorted(files.sha256(path) for path in found)]
+            origin = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
+            self.made_of[f"{name}/{piece}"] = origin
+            if not self._take([name], piece, origin, f"{name}/{piece}"):
+                self._merge_texts(name, piece, found)
+
+    def _merge_texts(self, name: str, piece: str, paths: list[Path]) -> None:
+        schema = PARQUET_ONLY[name].arrow_schema()
+        account = RowsDigest(schema)
+
+        def counted() -> Iterator[pa.RecordBatch]:
+            for batch in merged(paths):
+                rows = batch.cast(schema)
+                account.update(rows)
+                yield rows
+
+        path = self._folder / "parquet" / name / "part"
+        write_texts(path, counted(), schema, {**self._metadata, "kernelmart.table": name})
+        self._finish(name, piece, path, account)
 
     def _write(self, name: str, part: str, text: str) -> None:
         rows = self._connection.sql(text).to_arrow_reader(BATCH_ROWS)
@@ -229,8 +265,7 @@ class _Writer:
                 account.update(rows)
                 yield rows
 
-        folder = self._folder / "parquet" / name
-        path = folder / "part"
+        path = self._folder / "parquet" / name / "part"
         files.write_parquet(
             path,
             counted(),
@@ -239,8 +274,12 @@ class _Writer:
             metadata={**self._metadata, "kernelmart.table": name},
             bloom_filters=table.looked_up,
         )
+        self._finish(name, part, path, account)
+
+    def _finish(self, name: str, part: str, path: Path, account: RowsDigest) -> None:
+        """Give a file that is written its name, and take the one of the snapshot before if that is the same."""
         sha256 = files.sha256(path)
-        final = folder / f"{part}-{sha256[:8]}.parquet"
+        final = path.with_name(f"{part}-{sha256[:8]}.parquet")
         path.rename(final)
         place = final.relative_to(self._folder).as_posix()
         if self._previous and self._before["files"].get(place, {}).get("sha256") == sha256:

@@ -10,6 +10,7 @@ from assets.kernelbot.documents import SOURCE
 from assets.kernelbot.pull import pull
 from assets.retries import retried
 from assets.tables import row_counts, step, table_results, table_specs
+from warehouse import snapshots
 
 GROUP = "kernelbot"
 RAW = dg.AssetKey([GROUP, "raw_files"])
@@ -26,7 +27,9 @@ def raw_files(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
             SOURCE,
             "kernelbot",
             PATTERNS,
-            lambda last_good, again: pull(upstream.hub, warehouse.raw, last_good, again=again),
+            lambda last_good, again: pull(
+                upstream.hub, warehouse.raw, last_good, whole=request.depth is not None, again=again
+            ),
         )
         files = collection.files if collection else ()
         counts["files"], counts["bytes"] = len(files), sum(file.size_bytes for file in files)
@@ -34,14 +37,14 @@ def raw_files(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     return dg.MaterializeResult(metadata={**counts, "revision": (collection and collection.revision) or "none"})
 
 
-@dg.asset(key=ROWS, deps=[RAW], group_name=GROUP, kinds={"arrow"}, required_resource_keys={"warehouse"})
+@dg.asset(key=ROWS, deps=[RAW], group_name=GROUP, kinds={"arrow"}, required_resource_keys={"warehouse", "request"})
 def rows(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     """Typed rows of every file, whatever types the export has chosen."""
-    warehouse = context.resources.warehouse
+    warehouse, depth = context.resources.warehouse, context.resources.request.depth
     collection = warehouse.collection("kernelbot/raw_files")
     with step("kernelbot/rows") as counts:
         if collection:
-            collection = read_files(warehouse.parts, collection, warehouse.raw.last_good(SOURCE))
+            collection = read_files(warehouse.parts, collection, warehouse.raw.last_good(SOURCE), depth)
         counts["stale"] = len(collection.stale) if collection else 0
     warehouse.state.write("kernelbot/rows", collection.as_record() if collection else None)
     stale = collection.stale if collection else ()
@@ -51,14 +54,17 @@ def rows(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
 @dg.multi_asset(
     name="kernelbot_tables",
     specs=table_specs(GROUP, TABLE_NAMES, [ROWS], {"duckdb", "parquet"}),
-    required_resource_keys={"warehouse"},
+    required_resource_keys={"warehouse", "request"},
 )
 def tables(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
     """Runs, cases, submissions and their documents, with exact identities."""
-    warehouse = context.resources.warehouse
+    warehouse, depth = context.resources.warehouse, context.resources.request.depth
     collection = warehouse.collection("kernelbot/rows")
     with step("kernelbot/tables") as counts:
-        files = build_tables(warehouse.parts, collection, warehouse.home.temporary) if collection else {}
-        counts |= row_counts(warehouse.parts.root, files, ("runs", "rejects", "drift"))
+        files: dict[str, list[str]] = {}
+        if collection:
+            before = snapshots.sound(warehouse.home)
+            files = build_tables(warehouse.parts, collection, warehouse.home.temporary, depth, before)
+        counts |= row_counts(warehouse.parts.root, files, ("runs", "artifacts", "rejects", "drift"))
     warehouse.state.write("kernelbot/tables", files)
     yield from table_results(GROUP, TABLE_NAMES, warehouse.parts.root, files, {"seconds": counts["seconds"]})

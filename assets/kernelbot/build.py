@@ -21,11 +21,17 @@ from assets.kernelbot.documents import SOURCE
 from assets.kernelbot.facts import facts_revision, load_boards
 from assets.kernelbot.normalise import VERSION, BoardListing, FileRows, Normaliser
 from assets.kernelbot.read import PARSER, ROWS, SubmissionsFile, raw_json
+from assets.kernelbot.source_tables import TABLE_NAMES as SOURCE_TABLES
+from assets.kernelbot.source_tables import SourceTables
+from assets.kernelbot.source_tables import versions as source_versions
+from assets.submission_sources.build import Depth, read_sources
+from assets.submission_sources.kept import kept_of
 from warehouse.contracts import SCHEMA_VERSION, TABLES
 from warehouse.database import connect
 from warehouse.errors import UnreadableError
-from warehouse.parts import Part, PartStore, part_key
+from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.raw import Collection, RawFile
+from warehouse.snapshots import Snapshot
 
 PATTERNS = ("*.parquet",)
 TERMS: dict[str, Any] = {
@@ -41,12 +47,16 @@ TERMS: dict[str, Any] = {
 # The tables of the contract that this source has rows of.
 TABLE_NAMES = (
     "problems", "cases", "authors", "submissions", "implementations", "protocols", "environments", "runs", "scores",
-    "artifacts", "source_files", "rejects", "drift",
+    *SOURCE_TABLES, "source_files", "rejects", "drift",
 )  # fmt: skip
 
 
-def read_files(store: PartStore, collection: Collection, last_good: Collection | None) -> Collection:
+def read_files(
+    store: PartStore, collection: Collection, last_good: Collection | None, depth: Depth | None = None
+) -> Collection:
     """Read every file into typed rows; a file that cannot be read gives way to its last good content.
+
+    With a depth, the sources of every file that is kept whole are read, too.
 
     Raises:
         UnreadableError: for a file that cannot be read and was never good, and where there is no file at all.
@@ -61,32 +71,54 @@ def read_files(store: PartStore, collection: Collection, last_good: Collection |
         family = _read_file(store, file).facts["family"]
         if file.locator == digests and family != "sources":
             raise UnreadableError(f"{digests}: it needs the columns submission_id, content_digest and size_bytes")
+        if depth:
+            read_sources(store, [file])
 
     return collection.with_last_good(read, last_good)
 
 
-def build_tables(store: PartStore, collection: Collection, temporary: Path) -> dict[str, list[str]]:
+def build_tables(
+    store: PartStore,
+    collection: Collection,
+    temporary: Path,
+    depth: Depth | None = None,
+    before: Snapshot | None = None,
+) -> dict[str, list[str]]:
     """Parts of every table of the source: for each table name, its Parquet files relative to the store.
 
     A collection whose tables were made before costs one look.
+
+    Args:
+        store: the parts.
+        collection: the files.
+        temporary: where large tables lie meanwhile.
+        depth: what is made of the sources that are read; None reads none.
+        before: the latest snapshot; what it has of sources that are not read now stays.
     """
+    # Where all is read, nothing is left that only the snapshot before knows.
+    whole = depth is not None and all(file.verified for file in collection.files)
+    known_before = kept_of(store, before) if before and not whole else None
     origins = sorted((file.locator, file.revision or "", file.verified) for file in collection.files)
-    key = part_key(collection.inputs(), origins, PARSER, VERSION, facts_revision(), SCHEMA_VERSION)
+    versions = (PARSER, VERSION, facts_revision(), SCHEMA_VERSION, *source_versions())
+    key = part_key(collection.inputs(), origins, versions, depth, known_before and known_before.facts["sha256"])
     stage = f"{SOURCE}/tables"
     part = store.find(stage, key)
     if part is None or not all(store.find(*place) for place in _places(part)):
         with store.making(stage, key, facts := {}) as writer:
-            tables = _make_tables(store, collection, temporary)
-            files: dict[str, list[str]] = {}
-            for name, table in tables["shared"].items():
-                writer.write(name, table, table.schema)
-                files.setdefault(name, []).append(f"{stage}/{key}/{name}.parquet")
-            for file_part in tables["parts"]:
-                for name in file_part.facts["rows"]:
-                    files.setdefault(name, []).append(file_part.path(name).relative_to(store.root).as_posix())
-            facts["files"] = files
+            sources = SourceTables(store, collection, depth, known_before, temporary)
+            files = _make_tables(store, collection, temporary, sources, writer)
+            final = (store.root / stage / key, writer.part.folder)
+            facts["files"] = {
+                name: [_moved(path, *final).relative_to(store.root).as_posix() for path in paths]
+                for name, paths in files.items()
+            }
         part = Part(store.root / stage / key)
     return dict(part.facts["files"])
+
+
+def _moved(path: Path, target: Path, aside: Path) -> Path:
+    """Where a file will be that may be in a folder that is still being made."""
+    return target / path.name if path.parent == aside else path
 
 
 def _places(part: Part) -> set[tuple[str, str]]:
@@ -111,7 +143,9 @@ def _read_file(store: PartStore, file: RawFile) -> Part:
     return Part(store.root / stage / key)
 
 
-def _make_tables(store: PartStore, collection: Collection, temporary: Path) -> dict[str, Any]:
+def _make_tables(
+    store: PartStore, collection: Collection, temporary: Path, sources: SourceTables, writer: PartWriter
+) -> dict[str, list[Path]]:
     read = {file.locator: (file, _read_file(store, file)) for file in collection.files}
     listings: list[BoardListing] = []
     known_sources = KNOWN_SOURCES.empty_table()
@@ -126,17 +160,25 @@ def _make_tables(store: PartStore, collection: Collection, temporary: Path) -> d
             known_sources = merge_known_sources([known_sources, known])
         elif family in ("per_case", "aggregate"):
             rows.append(FileRows(locator, file.content_digest, family, part.path("rows")))
+    known_sources = sources.known(known_sources, [one.path for one in rows])
     with connect(temporary=temporary) as connection:
         normaliser = Normaliser(connection, rows, listings, load_boards(), known_sources)
         parts = [_files_part(store, normaliser, files) for files in normaliser.groups()]
         shared = normaliser.shared_tables()
         rejects, drift = _left_over(normaliser, read, accounts)
         counts = normaliser.counts()
-    shared["artifacts"] = _artifacts(known_sources)
+    drift += sources.drift({locator: file for locator, (file, _) in read.items()})
     shared["rejects"] = pa.Table.from_pylist(rejects, schema=TABLES["rejects"].arrow_schema())
     shared["drift"] = pa.Table.from_pylist(drift, schema=TABLES["drift"].arrow_schema())
     shared["source_files"] = _source_files(read, accounts, counts, rejects)
-    return {"shared": shared, "parts": parts}
+    files = sources.write(writer, known_sources, parts)
+    for name, table in shared.items():
+        writer.write(name, table, table.schema)
+        files[name] = [writer.part.path(name)]
+    for part in parts:
+        for name in part.facts["rows"]:
+            files.setdefault(name, []).append(part.path(name))
+    return files
 
 
 def _files_part(store: PartStore, normaliser: Normaliser, files: Sequence[FileRows]) -> Part:
@@ -219,18 +261,6 @@ def _source_files(
             }
         )
     return pa.Table.from_pylist(rows, schema=TABLES["source_files"].arrow_schema())
-
-
-def _artifacts(known_sources: pa.Table) -> pa.Table:
-    """One row a source text, known by digest and size alone."""
-    sizes = dict(
-        zip(known_sources["source_digest"].to_pylist(), known_sources["source_bytes"].to_pylist(), strict=True)
-    )
-    rows = [
-        {"source_digest": digest, "size_bytes": size, "license": "unknown", "text_stored": False}
-        for digest, size in sorted(sizes.items())
-    ]
-    return pa.Table.from_pylist(rows, schema=TABLES["artifacts"].arrow_schema())
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,8 @@ select
     bit_xor(
         md5_number(
             concat_ws(
-                chr(31), item, board, run_key, speaks, submission_score_s, implements, file_name, source_digest, source_bytes
+                chr(31), item, board, run_key, speaks, submission_score_s, implements, file_name, source_digest, source_bytes,
+                source_known
             )
         )
     )::varchar as fingerprint

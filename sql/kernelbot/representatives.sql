@@ -4,7 +4,7 @@ select
     file_rows.file_name,
     known_sources.source_digest,
     known_sources.source_bytes,
-    known_sources.source_digest is not null as source_known
+    known_sources.submission_id is not null as source_known
 from file_rows
 join speakers using (precedence, item)
 left join known_sources on known_sources.submission_id = file_rows.submission_id
