@@ -20,7 +20,7 @@ from assets.submission_sources.build import Depth
 from pipelines.hub import HubClient
 from pipelines.instance import fail_dead_runs
 from pipelines.logs import configure
-from pipelines.sol_api import SolApi
+from pipelines.sol_api import PUBLIC_URL, SolApi
 from warehouse import files
 from warehouse.contracts import RANKING_POLICY
 from warehouse.errors import KernelmartError, SnapshotError, UnreadableError
@@ -30,7 +30,6 @@ from warehouse.parts import PartStore
 from warehouse.raw import Collection, RawStore
 from warehouse.snapshots import named
 
-SOL_URL = "https://research.nvidia.com/benchmarks/sol-execbench/api"
 SOL_INTERVAL_MS = 120
 _LACKING_SHOWN = 5
 # Folder of each source below the one that `--from` names.
@@ -135,7 +134,7 @@ class Upstream(dg.ConfigurableResource):  # type: ignore[type-arg]
         if not stated.isascii() or not stated.isdecimal() or len(stated) > 6:
             raise KernelmartError(f"KERNELMART_SOL_INTERVAL_MS is {stated!r}; give a whole number of milliseconds")
         interval = self.sol_interval_ms if self.sol_interval_ms is not None else int(stated)
-        return SolApi(self.sol_url or os.environ.get("KERNELMART_SOL_URL") or SOL_URL, interval / 1000)
+        return SolApi(self.sol_url or os.environ.get("KERNELMART_SOL_URL") or PUBLIC_URL, interval / 1000)
 
 
 class Request(dg.ConfigurableResource):  # type: ignore[type-arg]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import logging
 import random
 import time
@@ -17,6 +16,7 @@ import requests
 import urllib3
 
 from assets.sol_execbench.asking import AnswerError, AwayError, NotThereError, ServiceError
+from pipelines.addresses import is_loopback
 from warehouse.errors import KernelmartError
 from warehouse.version import code_version
 
@@ -200,16 +200,9 @@ def _checked(base_url: str) -> str:
         raise KernelmartError("the address of the SOL-ExecBench API must bear no user name or password")
     if not host or parts.query or parts.fragment:
         raise KernelmartError("the address of the SOL-ExecBench API must be a plain URL such as " + PUBLIC_URL)
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(host)):
+    if parts.scheme != "https" and not (parts.scheme == "http" and is_loopback(host)):
         raise KernelmartError(f"the SOL-ExecBench API at {host} must be asked over https; correct its address")
     return base_url.rstrip("/")
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _quoted(segment: str) -> str:
