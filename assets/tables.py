@@ -13,6 +13,7 @@ import dagster as dg
 import pyarrow.parquet as pq
 
 from warehouse.contracts import PARQUET_ONLY, SCORES, TABLES, Table
+from warehouse.memory import give_back
 
 log = logging.getLogger("kernelmart")
 
@@ -21,12 +22,14 @@ log = logging.getLogger("kernelmart")
 def step(name: str) -> Iterator[dict[str, Any]]:
     """Log one line when a step has ended: its name, what it counted into the given dict, and its seconds.
 
-    The seconds are in the dict then, too.
+    The seconds, and those of processor time, are in the dict then, too.
     """
     counts: dict[str, Any] = {}
-    started = time.monotonic()
+    started, busy = time.monotonic(), time.process_time()
     yield counts
+    give_back()
     counts["seconds"] = round(time.monotonic() - started, 1)
+    counts["processor_seconds"] = round(time.process_time() - busy, 1)
     log.info(" ".join(["step", name, *(f"{what}={number}" for what, number in counts.items())]))
 
 

@@ -6,6 +6,8 @@ python -m benchmarks.jobs ingest|empty HOME SAVED
 from __future__ import annotations
 
 import json
+import logging
+import re
 import resource
 import sys
 import time
@@ -24,8 +26,11 @@ from warehouse.snapshots import latest
 
 
 def main() -> None:
-    """Run the job that the first argument names, and print seconds, processor seconds, peak memory and runs as JSON."""
+    """Run the job that the first argument names, and print what it took and its stages, with the runs made, as JSON."""
     job, home, saved = sys.argv[1], Home(Path(sys.argv[2])), sys.argv[3]
+    stages = _Stages()
+    logging.getLogger("kernelmart").addHandler(stages)
+    logging.getLogger("kernelmart").setLevel(logging.INFO)
     started, before = time.monotonic(), time.process_time()
     if job == "ingest":
         ingesting.ingest(home, Request(folder=saved))
@@ -39,7 +44,20 @@ def main() -> None:
     runs = snapshot.manifest["tables"]["runs"]["rows"] if snapshot else 0
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     took = {"seconds": seconds, "processor": time.process_time() - before, "megabytes": megabytes, "runs": runs}
-    print(json.dumps(took))
+    print(json.dumps({**took, "stages": stages.found}))
+
+
+class _Stages(logging.Handler):
+    """Seconds and processor seconds of each step, by its name, out of the lines that an ingest logs."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, tuple[float, float]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        line = record.getMessage()
+        if match := re.fullmatch(r"step (\S+) .*\bseconds=(\S+) processor_seconds=(\S+)", line):
+            self.found[match[1]] = (float(match[2]), float(match[3]))
 
 
 def empty() -> dg.Definitions:

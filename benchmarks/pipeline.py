@@ -9,23 +9,56 @@ import argparse
 import json
 import os
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from statistics import median
+from typing import Any
+
+import pyarrow.parquet as pq
 
 from benchmarks import peers
 from benchmarks.floor import floor
+from benchmarks.queries import answer_times
 from replica.corpus import write_corpus
 
 # Peers go row by row; a small corpus tells their rows a second as well.
 PEER_SCALE = 0.01
+# The file that changes between two ingests: of those that give runs of their own, the second largest.
+CHANGED = "nvidia_nvfp4_submissions.parquet"
 # `--check`: an ingest beyond so many times the floor, or beyond so much memory, has got worse; neither is near.
-MOST_TIMES_FLOOR = 12.0
-MOST_MEGABYTES = 1_500
+MOST_TIMES_FLOOR = 8.0
+MOST_MEGABYTES = 1_250
+
+
+class Clock:
+    """Seconds, and seconds of processor time, of each thing that was measured, a figure for each round."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[str, list[float]] = defaultdict(list)
+        self._processor: dict[str, list[float]] = defaultdict(list)
+
+    def add(self, what: str, seconds: float, processor: float) -> None:
+        """Take the figures of one round."""
+        self._seconds[what].append(seconds)
+        self._processor[what].append(processor)
+
+    def seconds(self, what: str) -> float:
+        """The median over the rounds."""
+        return median(self._seconds[what])
+
+    def processor(self, what: str) -> float:
+        """The median over the rounds, of processor time."""
+        return median(self._processor[what])
+
+    def names(self) -> list[str]:
+        """What was measured, in the order in which it first was."""
+        return list(self._seconds)
 
 
 def main() -> None:
@@ -38,73 +71,117 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kernelmart-bench-") as folder:
         root = Path(folder)
         write_corpus(root / "saved", scale=given.scale)
-        write_corpus(root / "small", scale=PEER_SCALE)
-        passed = _measure(root, given.rounds, given.scale, with_peers=not given.check)
-    if given.check and not passed:
-        sys.exit(1)
+        try:
+            whole, stages, parts, last = _measure(root, given.rounds)
+            megabytes = max(last["ingest"]["megabytes"], last["one file changed"]["megabytes"])
+            print(f"scale {given.scale}, {last['ingest']['runs']} runs, medians of {given.rounds}")
+            _print_whole(whole, last["ingest"]["runs"])
+            _print_stages(stages, parts)
+            print(f"{megabytes:.0f} MB resident at most")
+            if not given.check:
+                _print_snapshot(root / "home", last["ingest"]["runs"])
+                _print_peers(root / "small", last["ingest"]["runs"] / whole.seconds("ingest"))
+        finally:
+            _open_up(root)
+        times = whole.processor("ingest") / whole.processor("floor")
+        if given.check and (times > MOST_TIMES_FLOOR or megabytes > MOST_MEGABYTES):
+            sys.exit(1)
 
 
-def _measure(root: Path, rounds: int, scale: float, *, with_peers: bool) -> bool:
-    seconds: dict[str, list[float]] = defaultdict(list)
-    processor: dict[str, list[float]] = defaultdict(list)
-    steps: dict[str, list[float]] = defaultdict(list)
-    sizes: dict[str, int] = {}
-    runs = megabytes = 0
+def _measure(root: Path, rounds: int) -> tuple[Clock, Clock, Clock, dict[str, dict[str, Any]]]:
+    """Everything in turn, round by round: whole jobs, an ingest's stages, the floor's steps, and each job's last words.
+
+    The empty job's time is taken off the ingests'.
+    """
+    whole, stages, parts = Clock(), Clock(), Clock()
+    said: dict[str, dict[str, Any]] = {}
     for _ in range(rounds):
         _remove(root / "floor")
         before = time.process_time()
-        for step in floor(root / "saved", root / "floor"):
-            steps[step.name].append(step.seconds)
-            sizes[step.name] = step.size_bytes
-        processor["floor"].append(time.process_time() - before)
+        steps = floor(root / "saved", root / "floor")
+        whole.add("floor", sum(step.seconds for step in steps), time.process_time() - before)
+        for step in steps:
+            rate = f"{step.name}, {step.size_bytes / 1e6:.0f} MB" if step.size_bytes else step.name
+            parts.add(rate, step.seconds, step.seconds)
         _remove(root / "home")
-        first = _child("ingest", root / "home", root / "saved")
-        again = _child("ingest", root / "home", root / "saved")
         empty = _child("empty", root / "empty", root / "saved")
-        seconds["floor"].append(sum(times[-1] for times in steps.values()))
-        seconds["ingest"].append(first["seconds"] - empty["seconds"])
-        seconds["unchanged"].append(again["seconds"] - empty["seconds"])
-        seconds["empty job"].append(empty["seconds"])
-        processor["ingest"].append(first["processor"] - empty["processor"])
-        processor["unchanged"].append(again["processor"] - empty["processor"])
-        processor["empty job"].append(empty["processor"])
-        runs, megabytes = int(first["runs"]), max(megabytes, int(first["megabytes"]))
-    middle = {name: statistics.median(times) for name, times in seconds.items()}
-    busy = {name: statistics.median(times) for name, times in processor.items()}
-    print(f"scale {scale}, {runs} runs, medians of {rounds}; the empty job's time is taken off the ingests'")
-    for name, median in middle.items():
-        ratios = f"{median / middle['floor']:8.2f} × floor, {busy[name] / busy['floor']:.2f} × its processor time"
-        print(f"{name:16}{median:8.2f} s {ratios}")
-    for name, times in steps.items():
-        median = statistics.median(times)
-        print(f"  floor, {name:16}{median:8.2f} s {sizes[name] / 1e6 / max(median, 1e-9):10.0f} MB/s")
-    print(f"runs a second    {runs / middle['ingest']:10.0f}")
-    print(f"memory           {megabytes:10} MB resident at most")
-    snapshot = max((root / "home" / "snapshots").glob("2*Z-*"))
-    size = sum(path.stat().st_size for path in snapshot.rglob("*") if path.is_file())
-    print(f"snapshot         {size / runs:10.0f} bytes a run")
-    if with_peers:
-        own = runs / middle["ingest"]
-        for name, peer in (("row by row", peers.row_by_row), ("pandas", peers.with_pandas)):
-            started = time.monotonic()
-            rate = peer(root / "small") / (time.monotonic() - started)
-            print(f"{name:16}{rate:8.0f} runs a second, {own / rate:6.1f} times as many here")
-    return busy["ingest"] <= MOST_TIMES_FLOOR * busy["floor"] and megabytes <= MOST_MEGABYTES
+        said["ingest"] = _child("ingest", root / "home", root / "saved")
+        said["nothing changed"] = _child("ingest", root / "home", root / "saved")
+        with _changed(root / "saved" / "kernelbot" / CHANGED):
+            said["one file changed"] = _child("ingest", root / "home", root / "saved")
+        for what, took in said.items():
+            whole.add(what, took["seconds"] - empty["seconds"], took["processor"] - empty["processor"])
+        whole.add("empty job", empty["seconds"], empty["processor"])
+        for name, (seconds, processor) in said["ingest"]["stages"].items():
+            stages.add(name, seconds, processor)
+    return whole, stages, parts, said
 
 
-def _child(job: str, home: Path, saved: Path) -> dict[str, float]:
+def _print_whole(whole: Clock, runs: int) -> None:
+    print(f"{'':24} {'seconds':>9} {'× floor':>9} {'processor':>9} {'× floor':>9}")
+    for name in whole.names():
+        seconds, processor = whole.seconds(name), whole.processor(name)
+        ratios = seconds / whole.seconds("floor"), processor / whole.processor("floor")
+        print(f"{name:24} {seconds:9.2f} {ratios[0]:9.2f} {processor:9.2f} {ratios[1]:9.2f}")
+    print(f"{runs / whole.seconds('ingest'):.0f} runs a second, the floor {runs / whole.seconds('floor'):.0f}")
+
+
+def _print_stages(stages: Clock, parts: Clock) -> None:
+    print("stages of the ingest, seconds and those of processors:")
+    for name in stages.names():
+        print(f"  {name:24} {stages.seconds(name):7.1f} {stages.processor(name):7.1f}")
+    print("steps of the floor, seconds:")
+    for name in parts.names():
+        print(f"  {name:32} {parts.seconds(name):7.2f}")
+
+
+def _print_snapshot(home: Path, runs: int) -> None:
+    snapshot = max((home / "snapshots").glob("2*Z-*"))
+    sizes = {path: path.stat().st_size for path in snapshot.rglob("*") if path.is_file()}
+    parquet = sum(size for path, size in sizes.items() if path.suffix == ".parquet")
+    print(f"snapshot: {sum(sizes.values()) / runs:.0f} bytes a run, {parquet / runs:.0f} of them as Parquet")
+    print("answers of the snapshot, milliseconds:")
+    for name, milliseconds in answer_times(snapshot).items():
+        print(f"  {name:48} {milliseconds:7.1f}")
+
+
+def _print_peers(saved: Path, own: float) -> None:
+    write_corpus(saved, scale=PEER_SCALE)
+    for name, peer in (("row by row", peers.row_by_row), ("pandas", peers.with_pandas)):
+        started = time.monotonic()
+        rate = peer(saved) / (time.monotonic() - started)
+        print(f"{name}: {rate:.0f} runs a second; the ingest makes {own / rate:.1f} times as many")
+
+
+@contextmanager
+def _changed(path: Path) -> Iterator[None]:
+    """While this lasts, a file has one row less, in one row group as before."""
+    kept = path.with_suffix(".kept")
+    path.rename(kept)
+    rows = pq.read_table(kept)
+    pq.write_table(rows.slice(0, rows.num_rows - 1), path, compression="snappy", row_group_size=rows.num_rows)
+    del rows
+    yield
+    kept.replace(path)
+
+
+def _child(job: str, home: Path, saved: Path) -> dict[str, Any]:
     """Run a job in a process of its own, so that its memory is its own; what it said."""
     command = [sys.executable, "-m", "benchmarks.jobs", job, str(home), str(saved)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ)
-    said: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return said
 
 
-def _remove(folder: Path) -> None:
-    """Remove a folder, published ones in it too."""
+def _open_up(folder: Path) -> None:
+    """Make published folders ones that can be removed."""
     for path in [folder, *folder.rglob("*")] if folder.exists() else []:
         if path.is_dir() and not path.is_symlink():
             path.chmod(0o700)
+
+
+def _remove(folder: Path) -> None:
+    _open_up(folder)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -187,7 +187,7 @@ def test_each_step_is_one_line_with_counts_and_seconds_and_no_line_or_file_has_a
     ]  # fmt: skip
     for line in lines:
         if line.startswith("step "):
-            assert re.fullmatch(r"step [a-z_]+/[a-z_]+( [a-z_]+=\d+)* seconds=\d+\.\d", line)
+            assert re.fullmatch(r"step [a-z_]+/[a-z_]+( [a-z_]+=\d+)* seconds=\d+\.\d processor_seconds=\d+\.\d", line)
     shown = "\n".join([*(record.getMessage() for record in caplog.records), done.output])
     text = "select author_name from authors where length(author_name) > 4"
     names = [row["author_name"] for row in json.loads(run(home, "sql", text, "--format", "json").stdout)]

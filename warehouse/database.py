@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
 
+from warehouse.errors import HomeError
 from warehouse.statements import statement
 
-MEMORY_LIMIT = os.environ.get("KERNELMART_MEMORY_LIMIT", "450MB")
+MEMORY_LIMIT = os.environ.get("KERNELMART_MEMORY_LIMIT") or "300MB"
+_SIZE = re.compile(r"[0-9]{1,9}(\.[0-9]+)? ?([kmgt]i?b|%)", re.IGNORECASE)
+_COUNT = re.compile(r"[1-9][0-9]{0,3}")
 
 
 def open_files(
@@ -42,15 +46,18 @@ def connect(
         temporary: folder into which a statement that outgrows the memory limit may spill.
         read_only: open for reading alone.
         threads: worker threads; by default `KERNELMART_THREADS` or, where that is not set, one for each processor.
+
+    Raises:
+        HomeError: where a setting of the environment is of another form.
     """
     settings: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": MEMORY_LIMIT,
+        "memory_limit": _stated("KERNELMART_MEMORY_LIMIT", MEMORY_LIMIT, _SIZE, "a size, as 300MB"),
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "preserve_insertion_order": False,
     }
     if wanted := threads or os.environ.get("KERNELMART_THREADS"):
-        settings["threads"] = wanted
+        settings["threads"] = _stated("KERNELMART_THREADS", str(wanted), _COUNT, "a number, as 2")
     if temporary is not None:
         settings["temp_directory"] = str(temporary)
     connection = duckdb.connect(str(path) if path else ":memory:", read_only=read_only, config=settings)
@@ -60,3 +67,9 @@ def connect(
         connection.execute(statement("macros"))
         connection.execute(statement("normalising"))
     return connection
+
+
+def _stated(name: str, value: str, form: re.Pattern[str], wanted: str) -> str:
+    if not form.fullmatch(value):
+        raise HomeError(f"{name} is {value!r}; give {wanted}")
+    return value

@@ -29,7 +29,7 @@ from warehouse.texts import merged, write_texts
 
 # Opened by every DuckDB from 1.0 on.
 STORAGE_VERSION = "v1.0.0"
-BATCH_ROWS = files.ROW_GROUP_ROWS
+BATCH_ROWS = 8_192
 # Problems of so many runs together are sorted at once; a larger one alone.
 RUNS_AT_ONCE = 131_072
 # Of what makes the files of runs out of parts: bump it when they change, or earlier files are taken again.

@@ -19,6 +19,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 ROW_GROUP_ROWS = 32_768
+# Of what only this warehouse reads again: each row group is put together in memory several times over.
+PART_ROWS = 16_384
 # What is being written begins with this; whatever a dead process left behind is found by it.
 ASIDE = ".aside-"
 
@@ -122,7 +124,8 @@ def write_part(
     """
     # Of numbers the smallest and largest leave NaN out, which DuckDB then takes not to be there.
     statistics = [clustered_by] if clustered_by else False
-    pieces = _clusters(_slices(batches, schema), clustered_by) if clustered_by else _slices(batches, schema)
+    slices = _slices(batches, schema, PART_ROWS)
+    pieces = _clusters(slices, clustered_by) if clustered_by else slices
     return _write(path, pieces, schema, compression="lz4", write_statistics=statistics)
 
 
@@ -148,7 +151,7 @@ def write_parquet(
     schema = schema.with_metadata(dict(sorted((metadata or {}).items())))
     return _write(
         path,
-        _slices(batches, schema),
+        _slices(batches, schema, ROW_GROUP_ROWS),
         schema,
         compression="zstd",
         write_page_index=True,
@@ -166,17 +169,17 @@ def _write(path: Path, pieces: Iterable[pa.Table], schema: pa.Schema, **options:
     return rows
 
 
-def _slices(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> Iterator[pa.Table]:
-    """The same rows in tables of `ROW_GROUP_ROWS` rows in one chunk each, however they came in."""
+def _slices(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int) -> Iterator[pa.Table]:
+    """The same rows in tables of so many rows in one chunk each, however they came in."""
     waiting: list[pa.RecordBatch] = []
     count = 0
     for batch in batches:
         while batch.num_rows:
-            piece = batch.slice(0, ROW_GROUP_ROWS - count)
+            piece = batch.slice(0, rows - count)
             batch = batch.slice(piece.num_rows)
             waiting.append(piece)
             count += piece.num_rows
-            if count == ROW_GROUP_ROWS:
+            if count == rows:
                 yield pa.Table.from_batches(waiting).cast(schema).combine_chunks()
                 waiting, count = [], 0
     if waiting:
