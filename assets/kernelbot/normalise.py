@@ -102,7 +102,7 @@ class Normaliser:
             self._make(relation)
         self._describe_boards()
         connection.register("known_sources", known_sources)
-        for relation in ("representatives", "decided"):
+        for relation in ("representatives", "marked", "decided"):
             self._make(relation)
         self._describe_protocols()
         self._fingerprints = dict(self._rows("kernelbot/fingerprint"))
