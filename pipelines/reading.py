@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, datetime, time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,11 +35,11 @@ class Instant(click.ParamType[datetime]):
         """The last instant meant."""
         try:
             moment = datetime.fromisoformat(value)
-        except ValueError:
+            if len(value) <= len("2025-06-01"):
+                moment = datetime.combine(moment, time.max)
+            return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
+        except (ValueError, OverflowError):
             self.fail(f"{value!r} is neither a day (2025-06-01) nor an instant (2025-06-01T09:11:14Z)", param, ctx)
-        if len(value) <= len("2025-06-01"):
-            moment = datetime.combine(moment, time()) + timedelta(days=1, microseconds=-1)
-        return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 @click.command()
@@ -257,13 +257,20 @@ def _print_source(connection: duckdb.DuckDBPyConnection, what: str, home: Path |
     from pipelines import records, sources
     from pipelines.source_pages import print_text
 
-    if isinstance(home, Store):
-        raise KernelmartError("texts are read from a snapshot on this machine; name its home with --home")
     matches = records.find(connection, what, ("submission",))
     if len(matches) > 1:
         raise KernelmartError(f"{what} is a submission of several sources; only one of them has texts")
     record = sources.implementation(connection, matches[0].id)
-    print_text(sources.source_text(record, sources.texts_of(_snapshot_here(connection, home))))
+    if not isinstance(home, Store):
+        texts = sources.texts_of(_snapshot_here(connection, home))
+    elif record["artifact"] is None:
+        texts = sources.Texts()
+    else:
+        from warehouse.elsewhere import latest_of
+
+        # A source is known by its digest: whichever snapshot is the latest by now has the same, if it has one.
+        texts = sources.texts_elsewhere(latest_of(home), record["artifact"]["source_digest"])
+    print_text(sources.source_text(record, texts))
 
 
 def _snapshot_here(connection: duckdb.DuckDBPyConnection, home: Path | None) -> Snapshot:

@@ -13,6 +13,7 @@ import duckdb
 from pipelines.records import NotFoundError, Record, rows
 
 if TYPE_CHECKING:
+    from warehouse.elsewhere import Published
     from warehouse.snapshots import Snapshot
 
 # From what is only said to what was done here again; there is only the first so far.
@@ -53,6 +54,14 @@ def implementation(connection: duckdb.DuckDBPyConnection, submission_key: str) -
 def texts_of(snapshot: Snapshot) -> Texts:
     """The texts that a snapshot keeps."""
     return Texts(*(snapshot.parquet(name) for name in ("artifact_texts", "change_texts")))
+
+
+def texts_elsewhere(published: Published, source_digest: str) -> Texts:
+    """The published sources that one of them is among, fetched into the cache: each file has those of a first digit."""
+    digit = source_digest.removeprefix("sha256:")[:1]
+    places = [place for place in published.files if place.startswith("parquet/artifact_texts/")]
+    wanted = [place for place in places if place.rpartition("/")[2].partition("-")[0] in (digit, "all")]
+    return Texts([published.file(place) for place in sorted(wanted)])
 
 
 def with_texts(record: Record, texts: Texts) -> Record:

@@ -14,12 +14,15 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             ("use_tma = True", None),
             ("using Schedule = cutlass::gemm::KernelTmaWarpSpecializedCooperative;", None),
             ("__constant__ CUtensorMap map_a;", None),
+            ('asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;");', None),
         ],
         [
             'asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1};");',
             "softmax_out = row_max - tmax",
             "fltmap = build_filter(batch)",
             "ltma8 = 4",
+            "use_tma: bool = False",
+            '{"USE_TMA": False, "x": 1}',
         ],
     ),
     "wgmma": (
@@ -129,6 +132,8 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             ("#define NUM_STAGES 5", "5"),
             ("num_stages: int = 2,", "2"),
             ('{"num_stages": 6}', "6"),
+            ('options["num_stages"] = 4', "4"),
+            ("constexpr int kStages{3};", "3"),
         ],
         [
             "if num_stages == 3:",
@@ -136,6 +141,9 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             "stage = 0",
             "num_stages=NUM_STAGES,",
             "stages = 2 * depth",
+            "num_warps, num_stages = 4, 3",
+            "bool deep = kStages = 4 && x;",
+            "num_stages = 4 if deep else 2",
         ],
     ),
     "num-warps": (
@@ -144,8 +152,17 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             ("constexpr int NUM_WARPS = 8;", "8"),
             ("#define WARPS_PER_BLOCK 16 // all of them", "16"),
             ("num_warps: tl.constexpr = 2,", "2"),
+            ("kernel[grid](x, num_warps=(8))", "8"),
         ],
-        ["num_warps = block // 32", "if num_warps >= 4:", "num_warps=num_warps,", "warp_size = 32", "NUM_WARPS == 4"],
+        [
+            "num_warps = block // 32",
+            "if num_warps >= 4:",
+            "num_warps=num_warps,",
+            "warp_size = 32",
+            "NUM_WARPS == 4",
+            "num_warps, num_stages = 4, 3",
+            "num_warps = 4 or warps",
+        ],
     ),
     "tile-m": (
         [
@@ -156,8 +173,25 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             ("using TileShape = Shape<_128, _256, _64>;", "128"),
             ("#define BM 32", "32"),
             ('{"BLOCK_M": 16}', "16"),
+            ("BLOCK_M, BLOCK_N, BLOCK_K = 128, 64, 32", "128"),
+            ("constexpr unsigned BLOCK_M = 128u;", "128"),
+            ("#define BLOCK_M (64)", "64"),
+            ('def kernel(a, BLOCK_M: "tl.constexpr" = 32):', "32"),
+            ("BM, BN = 16, 8", "16"),
         ],
-        ["if BLOCK_M == 128:", "BLOCK_M = 2 * size", "block_max = 7", "BM = M // 4", "ALBUM = 9", "BLOCK_N = 64"],
+        [
+            "if BLOCK_M == 128:",
+            "BLOCK_M = 2 * size",
+            "block_max = 7",
+            "BM = M // 4",
+            "ALBUM = 9",
+            "BLOCK_N = 64",
+            "int t = big ? BLOCK_M : 64;",
+            "int t = big ? BM : 64;",
+            "#define BLOCK_M (64 + PAD)",
+            "#define BLOCK_M (64) * 2",
+            "y = x[BLOCK_M:128]",
+        ],
     ),
     "tile-n": (
         [
@@ -166,8 +200,17 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             ("mma_tiler_mn = (128, 256)", "256"),
             ("using TileShape_MNK = cute::Shape<cute::_128, cute::_64, cute::_32>;", "64"),
             ("const int BN = 96;", "96"),
+            ("BLOCK_SIZE_M, BLOCK_SIZE_N = 128, 64", "64"),
+            ("BM, BN, BK = 16, 8, 4", "8"),
         ],
-        ["BLOCK_N = N", "block_num = 4", "BLOCK_M = 64", "BLOCK_N >= 16", "BLOCK_N = 128 // 2 if small else 3 ** BN"],
+        [
+            "BLOCK_N = N",
+            "block_num = 4",
+            "BLOCK_M = 64",
+            "BLOCK_N >= 16",
+            "BLOCK_N = 128 // 2 if small else 3 ** BN",
+            "BLOCK_M, BLOCK_N = 128, width",
+        ],
     ),
     "tile-k": (
         [
@@ -176,8 +219,17 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             ("mma_tiler_mnk = (128, 256, 64)", "64"),
             ("using TileShape = Shape<_128, _256, _32>;", "32"),
             ("#define BLOCK_K 16 /* deep */", "16"),
+            ("BLOCK_M, BLOCK_N, BLOCK_K = 128, 64, 32", "32"),
+            ("TILE_M, TILE_N, TILE_K = 4, 8, 12", "12"),
         ],
-        ["BLOCK_K = K", "block_keys = 4", "mma_tiler_mn = (128, 256)", "BLOCK_K != 64", "top_k = 8"],
+        [
+            "BLOCK_K = K",
+            "block_keys = 4",
+            "mma_tiler_mn = (128, 256)",
+            "BLOCK_K != 64",
+            "top_k = 8",
+            "BLOCK_M, BLOCK_N, BLOCK_K = 128, 64, 2 * depth",
+        ],
     ),
     "vector-width": (
         [
@@ -186,6 +238,8 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             ("constexpr int VEC_SIZE = 8;", "8"),
             ("half2 h = __hmul2(a, b);", "2"),
             ("__nv_bfloat162 x; auto y = bfloat16x4(x);", "4"),
+            ("*reinterpret_cast<int4*>(p) = v;", "4"),
+            ("double2 pair = x[i];", "2"),
         ],
         [
             "w = quantize_int4(w)",
@@ -193,6 +247,7 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             "float32 = torch.float32",
             "vec = torch.zeros(8)",
             "y = uint8(x)",
+            "double pair[2];",
         ],
     ),
     "shared-memory": (
@@ -245,6 +300,7 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             "num_ctas=1,",
             "clusters = kmeans(x)",
             "using ClusterShape = Shape<_1, _1, _1>;",
+            "__global__ void __cluster_dims__(1, 1, 1) kernel() {}",
         ],
     ),
     "fused-epilogue": (
@@ -263,7 +319,13 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             ("__nv_fp8_e4m3 v;", None),
             ("def fp8_gemm(a, b):", None),
         ],
-        ["fp80 = 3", "x = x.to(torch.float16)", "cfp8x = 1", "offset = float80"],
+        [
+            "fp80 = 3",
+            "x = x.to(torch.float16)",
+            "cfp8x = 1",
+            "offset = float80",
+            "use_fp8 = False",
+        ],
     ),
     "fp4": (
         [
@@ -272,7 +334,13 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
             ('"""MXFP4 mixture of experts"""', None),
             ("mma = tcgen05.MmaMXF4NVF4Op(cutlass.Float4E2M1FN)", None),
         ],
-        ["fp40 = 1", "float4 v = x[i];", "cfp4x = 3", "fp8 = x"],
+        [
+            "fp40 = 1",
+            "float4 v = x[i];",
+            "cfp4x = 3",
+            "fp8 = x",
+            '{"use_fp4": False}',
+        ],
     ),
     "autotune": (
         [

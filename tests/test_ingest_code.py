@@ -23,10 +23,12 @@ from replica.corpus import write_corpus
 from replica.server import Replica
 from tests.commands import as_json, printed, refused
 from warehouse import snapshots
+from warehouse.elsewhere import latest_of, publish_to
 from warehouse.home import Home
 from warehouse.parts import PartStore
 from warehouse.raw import Collection, RawStore
 from warehouse.snapshots import Snapshot
+from warehouse.stores import Store
 
 CHANGED = "nvidia_nvfp4_submissions.parquet"
 # Of both families, with sources as text; all that a night takes.
@@ -242,3 +244,19 @@ def test_a_submission_is_shown_with_its_source(nights: Nights) -> None:
     binary = next(number for number, text in nights.code.items() if text == HOSTILE[0])
     assert printed(nights.home, "show", f"submission/{binary}", "--source").startswith(r"\xff\xfe\x00 no text at all")
     assert "alone" in refused(nights.home, "show", f"submission/{number}", "--source", "--json", code=2)
+
+
+def test_a_source_that_is_published_elsewhere_is_shown_from_there(
+    nights: Nights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNELMART_CACHE", str(tmp_path / "cache"))
+    url = f"file://{tmp_path / 'store'}"
+    publish_to(url, nights.mirrored)
+    number = next(
+        row["submission_id"] for row in rows(nights.mirrored, "submissions") if row["source_digest"] is not None
+    )
+    shown = printed(url, "show", f"submission/{number}", "--source")
+    assert shown == printed(nights.home, "show", f"submission/{number}", "--source")
+    fetched = [path.name for path in (tmp_path / "cache").glob("*/*.parquet")]
+    assert len(fetched) == 1
+    assert f"parquet/artifact_texts/{fetched[0]}" in latest_of(Store(url)).files

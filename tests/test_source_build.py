@@ -70,7 +70,7 @@ def test_what_was_read_wins_over_a_known_digest_and_nothing_contradicts_one(stor
     assert [source.file.locator for source in sources] == ["a.parquet", "b.parquet"]
     other = digest_of(b"other")
     table, conflicts = build.known_sources(
-        sources, known((1, other, 5), (2, other, 5), (6, digest_of(FIRST), 1), (9, other, 5))
+        sources, known((1, other, 5), (2, other, 5), (6, digest_of(FIRST), 1), (9, other, 5)), tmp_path
     )
     smallest = min((digest_of(text), len(text)) for text in (FIRST, SECOND))
     assert table.to_pylist() == [
@@ -89,7 +89,7 @@ def test_what_was_read_wins_over_a_known_digest_and_nothing_contradicts_one(stor
         ("a.parquet", "submission 4 has several sources, the one with the smallest digest counts"),
         ("b.parquet", "submission 1 has another source than was known, the one that was read counts"),
     ]
-    assert build.unread(table, sources)["source_digest"].to_pylist() == [other]
+    assert build.unread(table, sources, tmp_path)["source_digest"].to_pylist() == [other]
 
 
 def test_without_sources_all_that_is_known_stays(store: PartStore, tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_without_sources_all_that_is_known_stays(store: PartStore, tmp_path: Pat
     boards = RawFile(path.name, path, digest_of(path.read_bytes()), path.stat().st_size, TIME)
     assert build.read_sources(store, [boards]) == []
     table = known((1, digest_of(FIRST), 5))
-    assert build.known_sources([], table) == (table, [])
+    assert build.known_sources([], table, tmp_path) == (table, [])
 
 
 def test_files_that_were_read_before_are_known_by_their_content(store: PartStore, tmp_path: Path) -> None:
@@ -122,8 +122,8 @@ def test_what_a_snapshot_has_of_sources_that_were_read_is_remembered(tmp_path: P
     artifacts = [{"source_digest": digest_of(FIRST), "lines": 5}, {"source_digest": digest_of(SECOND)}]
     tables: dict[str, Any] = {"submissions": submissions, "runs": runs, "artifacts": artifacts}
     paths = [[table_file(tmp_path, name, rows)] for name, rows in tables.items()]
-    assert build.remembered(paths[0], paths[1], paths[2]) == known((1, digest_of(FIRST), 5), (3, None, None))
-    assert build.remembered([], [], []).num_rows == 0
+    assert build.remembered(paths[0], paths[1], paths[2], tmp_path) == known((1, digest_of(FIRST), 5), (3, None, None))
+    assert build.remembered([], [], [], tmp_path).num_rows == 0
 
 
 def test_every_text_is_described_once_however_many_files_have_it(store: PartStore, tmp_path: Path) -> None:

@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import tempfile
+from pathlib import Path
 from random import Random
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from datasketch import MinHash
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from assets.submission_sources.families import (
     NEAR,
+    PERMUTATIONS,
+    SEED,
     SHINGLE_TOKENS,
     SKETCHES,
     Search,
     jaccard,
     shingles,
-    signatures_of,
     sketch,
-    token_numbers,
-    tokens,
 )
 from assets.submission_sources.lexing import lex
+from assets.submission_sources.signatures import Signatures
+from assets.submission_sources.tokens import token_numbers, tokens
 
 
 def digest_of(text: bytes) -> str:
@@ -33,7 +37,8 @@ def digest_of(text: bytes) -> str:
 def sketches(texts: dict[str, bytes]) -> tuple[pa.Table, Any]:
     rows = [{"source_digest": digest, **vars(made)} for digest in sorted(texts) if (made := sketch(lex(texts[digest])))]
     table = pa.Table.from_pylist(rows, schema=SKETCHES)
-    return table.drop_columns("signature"), signatures_of(table.to_batches(), table.num_rows)
+    signatures = Signatures(table["signature"].chunks, PERMUTATIONS, Path(tempfile.gettempdir()))
+    return table.drop_columns("signature"), signatures
 
 
 def families(texts: list[bytes]) -> dict[str, str]:
@@ -177,8 +182,20 @@ def test_tokens_are_numbered_as_they_are_told_apart(pieces: list[str]) -> None:
     assert len(set(zip(words, numbers, strict=True))) == len(set(words)) == len(set(numbers))
 
 
+def test_a_signature_is_the_library_s_own_whatever_is_hashed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    lexed = lex(some_texts(9)[0])
+    made = sketch(lexed)
+    assert made is not None
+    expected = MinHash(num_perm=PERMUTATIONS, seed=SEED, hashfunc=int, scheme="affine32")
+    for shingle in shingles(lexed).tolist():
+        expected.update(shingle >> 32)
+    assert made.signature == expected.hashvalues.astype("<u4").tobytes()
+    monkeypatch.setattr("assets.submission_sources.families._AT_ONCE", 10)
+    assert sketch(lexed) == made
+
+
 def test_a_text_of_many_pieces_has_the_tokens_of_all(monkeypatch: pytest.MonkeyPatch) -> None:
     lexed = lex(b"".join(b"x%d = load(p + %d)\n" % (number, number) for number in range(99)))
     whole = token_numbers(lexed).tolist()
-    monkeypatch.setattr("assets.submission_sources.families._PIECE", 64)
+    monkeypatch.setattr("assets.submission_sources.tokens._PIECE", 64)
     assert token_numbers(lexed).tolist() == whole

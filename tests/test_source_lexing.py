@@ -19,7 +19,7 @@ def docstrings(lexed: Lexed) -> list[str]:
 def test_python_has_comments_to_the_end_of_a_line_and_none_in_strings() -> None:
     lexed = lex(b"import a  # one\nx = '# no' + \"# no\\\" # no\"  # two\r\ny = '''# three'''\n")
     assert lexed.host == "python"
-    assert comments(lexed) == ["# one", "# two\r", "# three"]
+    assert comments(lexed) == ["# one", "# two", "# three"]
 
 
 def test_a_string_that_begins_a_statement_is_a_docstring() -> None:
@@ -75,7 +75,23 @@ def test_a_line_is_only_a_comment_when_nothing_else_stands_in_it() -> None:
 
 
 def test_a_text_without_comments_has_blanks_in_their_place() -> None:
-    assert lex(b'"""d"""\nimport a  # c\nx = 1\n').without_comments() == b" \nimport a   \nx = 1\n"
+    assert lex(b'"""d"""\nimport a  # c\nx = 1\n').code == b" \nimport a   \nx = 1\n"
+
+
+def test_lines_of_comments_that_follow_each_other_are_one_comment_and_end_at_any_line_end() -> None:
+    for end in (b"\n", b"\r\n"):
+        text = end.join((b"import a", b"# b", b"  # c", b"d = 1  # e", b"# f", b"", b"# g"))
+        lexed = lex(text)
+        spans = [text[start:last].split(end) for start, last in lexed.comments]
+        assert spans == [[b"# b", b"  # c"], [b"# e", b"# f"], [b"# g"]]
+    lexed = lex(b"import a\r# b\rc = 1")
+    assert [lexed.text[start:last] for start, last in lexed.comments] == [b"# b"]
+
+
+def test_a_string_after_a_gap_of_any_length_is_what_it_is_without_it() -> None:
+    gap = b"\n" * 10_000 + b"# c" + b"\n" * 10_000
+    assert len(lex(b"def f():" + gap + b'"""d"""\n').docstrings) == 1
+    assert len(lex(b"def f(): pass\nx = (" + gap + b'"""d"""\n)').docstrings) == 0
 
 
 @settings(max_examples=100, deadline=None)
@@ -89,7 +105,7 @@ def test_a_text_without_comments_has_blanks_in_their_place() -> None:
 def test_spans_are_in_order_and_apart_in_any_text(pieces: list[bytes]) -> None:
     for head in (b"import a\n", b"#include <a>\n", b""):
         lexed = lex(head + b"".join(pieces))
-        for spans in (lexed.comments, lexed.docstrings, lexed.strings):
+        for spans in (lexed.comments, lexed.docstrings):
             flat = [place for span in spans for place in span]
             assert flat == sorted(flat)
             assert all(0 <= start < end <= len(lexed.text) for start, end in spans)
@@ -98,4 +114,4 @@ def test_spans_are_in_order_and_apart_in_any_text(pieces: list[bytes]) -> None:
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=300))
 def test_no_bytes_are_too_strange(text: bytes) -> None:
-    assert len(lex(text).without_comments()) <= len(text) + 300
+    assert len(lex(text).code) <= len(text) + 300

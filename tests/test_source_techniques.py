@@ -170,6 +170,17 @@ def test_the_prefilter_loses_nothing(lines: list[str], end: str) -> None:
     }
 
 
+def test_a_large_text_is_searched_window_by_window_with_the_same_result(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines = [line for positive, negative in LABELLED.values() for line in [*(line for line, _ in positive), *negative]]
+    text = "\n".join(["import torch", "# mma", "#  fp8 tma", *lines, "x = 'é'", "A" * 100 + "fp8"] * 2).encode()
+    whole = found(text)
+    assert len(whole) == len(TRAITS)
+    for size in (7, 100, 4096):
+        monkeypatch.setattr("assets.submission_sources.techniques.LARGE_TEXT", size)
+        monkeypatch.setattr("assets.submission_sources.techniques._BATCH_TEXTS", 3)
+        assert found(text) == whole
+
+
 def test_texts_come_back_in_order_however_many_there_are() -> None:
     texts = [b"import torch\n" + b"x = 1\n" * (number % 7) + b"use_tma = 1\n" for number in range(10_000)]
     lines = []

@@ -33,7 +33,7 @@ BATCH_ROWS = 8_192
 # Problems of so many runs together are sorted at once; a larger one alone.
 RUNS_AT_ONCE = 131_072
 # Of what makes the files of runs out of parts: bump it when they change, or earlier files are taken again.
-VERSION = "drafts/1"
+VERSION = "drafts/2"
 # Say what a snapshot is or how it differs from another; no part of what it holds.
 _OUTSIDE_CONTENT = ("snapshot", "movements")
 

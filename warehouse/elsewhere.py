@@ -31,7 +31,7 @@ log = logging.getLogger("kernelmart")
 
 POINTER = "snapshots/latest.json"
 MANIFEST = "manifest.json"
-# A DuckDB file that nobody has asked for so long is removed from the cache; it can be had again.
+# A file that nobody has asked for so long is removed from the cache; it can be had again.
 CACHED_DAYS = 7
 _POINTER_LIMIT = 64 << 10
 _MANIFEST_LIMIT = 256 << 20
@@ -76,16 +76,25 @@ class Published:
             SnapshotError: where the store has another file than the manifest says.
             StoreError: where the store cannot be used.
         """
-        if DATABASE not in self.files:
-            raise SnapshotError(f"{self.address}: its manifest names no {DATABASE}; publish a snapshot anew")
-        sha256, size = self.files[DATABASE]
-        snapshot = Snapshot(cache_folder() / sha256)
-        if not _is(snapshot.database, sha256, size):
-            self._fetch(DATABASE, snapshot.database)
-            _forget_unused(snapshot.folder.parent)
+        return Snapshot(self.file(DATABASE).parent)
+
+    def file(self, name: str) -> Path:
+        """One of its files, in the cache: fetched where it is not there or damaged.
+
+        Raises:
+            SnapshotError: where the store has another file than the manifest says, or the manifest names no such file.
+            StoreError: where the store cannot be used.
+        """
+        if name not in self.files:
+            raise SnapshotError(f"{self.address}: its manifest names no {name}; publish a snapshot anew")
+        sha256, size = self.files[name]
+        path = cache_folder() / sha256 / PurePosixPath(name).name
+        if not _is(path, sha256, size):
+            self._fetch(name, path)
+            _forget_unused(cache_folder())
         with suppress(OSError):
-            os.utime(snapshot.database)
-        return snapshot
+            os.utime(path)
+        return path
 
     def _fetch(self, name: str, path: Path) -> None:
         sha256, size = self.files[name]
@@ -116,19 +125,22 @@ def publish_to(url: str, snapshot: Snapshot) -> Publication:
 
     Raises:
         SnapshotError: where the snapshot is damaged, or a source of it may not be republished.
-        StoreError: where the store cannot be used, or does not keep what it is given.
+        StoreError: where the store cannot be used, is the warehouse itself, or does not keep what it is given.
     """
     # Reading does not need what exports do.
     from warehouse.exports import not_redistributable
 
-    if damage := next(damage_of(Home(snapshot.folder.parent.parent), snapshot), None):
+    store, home = Store(url), Home(snapshot.folder.parent.parent)
+    if store.is_within(home.root):
+        raise StoreError(f"{store}: this is the warehouse itself; name a folder elsewhere")
+    if damage := next(damage_of(home, snapshot), None):
         raise SnapshotError(f"{damage}; nothing is published elsewhere; ingest again, or restore")
     if closed := not_redistributable(snapshot):
         raise SnapshotError(
             f"{snapshot.folder}: the terms of {', '.join(closed)} do not let it be republished; nothing is published "
             "elsewhere"
         )
-    store, manifest = Store(url), (snapshot.folder / MANIFEST).read_bytes()
+    manifest = (snapshot.folder / MANIFEST).read_bytes()
     snapshot_id, listed = _read_manifest(manifest, str(snapshot.folder))
     listed[MANIFEST] = (hashlib.sha256(manifest).hexdigest(), len(manifest))
     before = _before(store)
@@ -309,6 +321,6 @@ def _is(path: Path, sha256: str, size: int) -> bool:
 
 def _forget_unused(cache: Path) -> None:
     oldest = time.time() - CACHED_DAYS * 86_400
-    for database in cache.glob(f"*/{DATABASE}"):
-        if _SHA256.fullmatch(database.parent.name) and database.stat().st_mtime < oldest:
-            files.remove_tree(database.parent)
+    for path in cache.glob("*/*"):
+        if _SHA256.fullmatch(path.parent.name) and path.stat().st_mtime < oldest:
+            files.remove_tree(path.parent)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from warehouse import files
+from warehouse.contracts import LOOKED_UP
 
 _GROUP_BYTES = 1 << 20
 _GROUP_ROWS = 1024
@@ -23,6 +24,7 @@ def write_texts(
 
     The first column has statistics for each group, so that a reader who knows a key reads the footer and one group.
     """
+    looked_up = [name for name in schema.names if name in LOOKED_UP]
     schema = schema.with_metadata(dict(sorted((metadata or {}).items())))
     rows = 0
     with (
@@ -34,6 +36,8 @@ def write_texts(
             use_dictionary=False,
             write_statistics=[schema.names[0]],
             write_page_checksum=True,
+            write_page_index=True,
+            bloom_filter_options={name: {"ndv": _GROUP_ROWS, "fpp": 0.01} for name in looked_up} or None,
             sorting_columns=[pq.SortingColumn(0)],
         ) as writer,
     ):

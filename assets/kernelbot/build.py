@@ -97,7 +97,7 @@ def build_tables(
     """
     # Where all is read, nothing is left that only the snapshot before knows.
     whole = depth is not None and all(file.verified for file in collection.files)
-    known_before = kept_of(store, before) if before and not whole else None
+    known_before = kept_of(store, before, temporary) if before and not whole else None
     origins = sorted((file.locator, file.revision or "", file.verified) for file in collection.files)
     versions = (PARSER, VERSION, facts_revision(), SCHEMA_VERSION, *source_versions())
     key = part_key(collection.inputs(), origins, versions, depth, known_before and known_before.facts["sha256"])

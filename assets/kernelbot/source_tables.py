@@ -68,7 +68,9 @@ class SourceTables:
             stated: digests that a file states, as `KNOWN_SOURCES`.
             rows: the typed rows of all files.
         """
-        known, self._conflicts = known_sources(self.sources, kept.overlaid(stated, self.before, rows))
+        known, self._conflicts = known_sources(
+            self.sources, kept.overlaid(stated, self.before, rows, self.temporary), self.temporary
+        )
         return known
 
     def drift(self, files: Mapping[str, RawFile]) -> list[dict[str, Any]]:
@@ -109,7 +111,7 @@ class SourceTables:
             families = build_families(self.store, sketches, submissions, self.sources, self.temporary)
             add({"artifact_families": families})
         add(changes.build_changes(self.store, submissions, runs, self.sources, self.depth or "index", self.temporary))
-        by_digest = unread(known, self.sources)
+        by_digest = unread(known, self.sources, self.temporary)
         if self.before:
             texts = self.depth != "index"
             before = read_before(self.store, self.collection.files)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import struct
 from dataclasses import dataclass
+
+import pyarrow as pa
 
 from assets.submission_sources.lexing import Lexed
 
@@ -68,9 +71,12 @@ def is_utf8(text: bytes) -> bool:
     """Whether bytes are UTF-8."""
     if text.isascii():
         return True
+    # In place: decoded, a text may be four times as large.
+    bounds = pa.py_buffer(struct.pack("=2q", 0, len(text)))
+    whole = pa.Array.from_buffers(pa.large_binary(), 1, [None, bounds, pa.py_buffer(text)])
     try:
-        text.decode("utf-8")
-    except UnicodeDecodeError:
+        whole.cast(pa.large_string())
+    except pa.ArrowInvalid:
         return False
     return True
 
@@ -85,7 +91,7 @@ def language_of(lexed: Lexed) -> str:
 
     `helion`, `cute` (the Python DSL), `gluon`, `triton`, `tilelang`, `hip`, `cuda`, `c++` or `python`.
     """
-    code = lexed.without_comments()
+    code = lexed.code
     kernel = b"__global__" in code
     if lexed.host == "c":
         return "hip" if _HIP.search(code) else "cuda" if kernel or b"cuda" in code else "c++"

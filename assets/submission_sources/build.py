@@ -11,14 +11,17 @@ from typing import Any, Literal
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assets.submission_sources import artifacts, families, lexing, read, texts
+from assets.submission_sources.connections import bounded
 from assets.submission_sources.lexing import lex
 from assets.submission_sources.scratch import Scratch
+from assets.submission_sources.signatures import Signatures
 from assets.submission_sources.techniques import detectors, located, proven
-from warehouse.database import connect, open_files
-from warehouse.parts import Part, PartStore, part_key
+from warehouse.database import open_files
+from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.raw import RawFile
 from warehouse.statements import statement
 from warehouse.texts import write_texts
@@ -102,20 +105,27 @@ def read_before(store: PartStore, files: Iterable[RawFile]) -> list[Source]:
     return found
 
 
-def remembered(submissions: Sequence[Path], runs: Sequence[Path], artifacts: Sequence[Path]) -> pa.Table:
+def remembered(
+    submissions: Sequence[Path], runs: Sequence[Path], artifacts: Sequence[Path], temporary: Path
+) -> pa.Table:
     """What an earlier snapshot has of sources that were read, as `KNOWN_SOURCES`, those that are none among them.
 
     Args:
         submissions: its files of the table `submissions`.
         runs: its files of the table `runs`.
         artifacts: its files of the table `artifacts`.
+        temporary: where large tables lie meanwhile.
     """
     if not submissions or not runs or not artifacts:
         return KNOWN_SOURCES.empty_table()
-    with connect() as connection:
+    with bounded(temporary, submissions) as connection:
         for name, paths in (("submissions", submissions), ("runs", runs), ("artifacts", artifacts)):
             open_files(connection, name, paths)
         return connection.sql(statement("submission_sources/remembered")).to_arrow_table().cast(KNOWN_SOURCES)
+
+
+def _rows_of(sources: Iterable[Source]) -> list[Path]:
+    return [source.part.path("rows") for source in sources]
 
 
 def _place(file: RawFile) -> tuple[str, str]:
@@ -135,7 +145,7 @@ def _read_file(store: PartStore, file: RawFile) -> Part | None:
     return part if part.facts["has_sources"] else None
 
 
-def known_sources(sources: Sequence[Source], known: pa.Table) -> tuple[pa.Table, list[Conflict]]:
+def known_sources(sources: Sequence[Source], known: pa.Table, temporary: Path) -> tuple[pa.Table, list[Conflict]]:
     """What is known of each submission's source, as `KNOWN_SOURCES`, each submission once; and what contradicts it.
 
     A row with a null digest says that the source was read and there is none. Bytes that were read win over a digest
@@ -144,8 +154,9 @@ def known_sources(sources: Sequence[Source], known: pa.Table) -> tuple[pa.Table,
     Args:
         sources: what was read.
         known: digests known without reading, as `KNOWN_SOURCES`, each submission once.
+        temporary: where large tables lie meanwhile.
     """
-    with connect() as connection:
+    with bounded(temporary, _rows_of(sources)) as connection:
         open_rows(connection, sources)
         connection.register("known_sources", known)
         table = connection.sql(statement("submission_sources/known")).to_arrow_table().cast(KNOWN_SOURCES)
@@ -153,9 +164,9 @@ def known_sources(sources: Sequence[Source], known: pa.Table) -> tuple[pa.Table,
     return table, [Conflict(locator, detail) for locator, detail in rows]
 
 
-def unread(known: pa.Table, sources: Sequence[Source]) -> pa.Table:
+def unread(known: pa.Table, sources: Sequence[Source], temporary: Path) -> pa.Table:
     """The rows of `KNOWN_SOURCES` whose digest is known and whose text was not read, each digest once and in order."""
-    with connect() as connection:
+    with bounded(temporary, _rows_of(sources)) as connection:
         open_rows(connection, sources)
         connection.register("known_sources", known)
         return connection.sql(statement("submission_sources/unread")).to_arrow_table().cast(KNOWN_SOURCES)
@@ -169,7 +180,7 @@ def build_artifacts(store: PartStore, sources: Sequence[Source], depth: Depth, t
     """
     made: dict[str, list[str]] = {name: [] for name in (*_ANALYSED, "artifact_texts")}
     for source, rows in _assigned(sources, temporary):
-        key = _digests_key(rows["source_digest"])
+        key = _digests_key(rows)
         part = _analysed(store, source, rows, key, depth, temporary)
         _gather(made, store, part)
         if depth == "mirror":
@@ -194,11 +205,11 @@ def build_families(
     stage, named = f"{ROOM}/families", part_key(key, sorted(path.as_posix() for path in submissions), families.VERSION)
     part = store.find(stage, named)
     if part is None:
-        with store.making(stage, named, {}) as writer, connect(temporary=temporary) as connection:
+        with store.making(stage, named, {}) as writer, bounded(temporary, submissions) as connection:
             open_files(connection, "placed", [placed.path("placed")])
             open_files(connection, "submissions", submissions)
-            rows = connection.sql(statement("submission_sources/families")).to_arrow_table()
-            writer.write("artifact_families", rows, rows.schema)
+            found = connection.sql(statement("submission_sources/families")).to_arrow_reader(16_384)
+            writer.write("artifact_families", found, found.schema)
         part = Part(store.root / stage / named)
     return [part.path("artifact_families").relative_to(store.root).as_posix()]
 
@@ -216,18 +227,18 @@ def _assigned(
     sources: Sequence[Source], temporary: Path, chosen: pa.Table | None = None
 ) -> Iterator[tuple[Source, pa.Table]]:
     """For each file the rows (`item`, `source_digest`, in order) whose texts no earlier file and no earlier row has."""
-    with connect(temporary=temporary) as connection:
+    with bounded(temporary, _rows_of(sources)) as connection:
         open_rows(connection, sources)
         name = "first"
         if chosen is not None:
             connection.register("chosen", chosen)
             name = "first_of_chosen"
         connection.execute(f"create temp table firsts as {statement(f'submission_sources/{name}')}")
-        for place, source in enumerate(sources):
-            query = "select item, source_digest from firsts where place = ? order by item"
-            rows: pa.Table = connection.sql(query, params=[place]).to_arrow_table()
-            if rows.num_rows:
-                yield source, rows.combine_chunks()
+        query = "select item, source_digest from firsts where place = ? order by item"
+        assigned = [connection.sql(query, params=[place]).to_arrow_table() for place in range(len(sources))]
+    for source, rows in zip(sources, assigned, strict=True):
+        if rows.num_rows:
+            yield source, rows.combine_chunks()
 
 
 def _analysed(store: PartStore, source: Source, rows: pa.Table, key: str, depth: Depth, temporary: Path) -> Part:
@@ -236,7 +247,19 @@ def _analysed(store: PartStore, source: Source, rows: pa.Table, key: str, depth:
     if part := store.find(stage, named):
         return part
     older = parts_of(store, stage, version())
-    with store.making(stage, named, {"version": version()}) as writer, connect(temporary=temporary) as connection:
+    with store.making(stage, named, {"version": version()}) as writer:
+        rows = _carry_over(writer, older, rows, depth, temporary)
+        for number, tables in enumerate(_findings(source.file, rows, depth)):
+            for name, table in tables.items():
+                writer.write(f"{name}-{number}", table, table.schema)
+    return Part(store.root / stage / named)
+
+
+def _carry_over(writer: PartWriter, older: Sequence[Part], rows: pa.Table, depth: Depth, temporary: Path) -> pa.Table:
+    """Write what earlier parts found in the texts of some rows; the rows of the others."""
+    if not older:
+        return rows
+    with bounded(temporary, [path for part in older for path in tables_of(part, "artifacts")]) as connection:
         for number, part in enumerate(older):
             open_files(connection, "older_artifacts", tables_of(part, "artifacts"))
             connection.register("wanted", rows)
@@ -248,19 +271,15 @@ def _analysed(store: PartStore, source: Source, rows: pa.Table, key: str, depth:
                     carried = (_stored(batch.cast(schema), depth) for batch in query)
                     writer.write(f"{name}-carried-{number}", carried, schema)
             rows = left
-        for number, tables in enumerate(_findings(source.file, rows, depth)):
-            for name, table in tables.items():
-                writer.write(f"{name}-{number}", table, table.schema)
-    return Part(store.root / stage / named)
+    return rows
 
 
 def _findings(file: RawFile, rows: pa.Table, depth: Depth) -> Iterator[dict[str, pa.Table]]:
     """What is found in the texts of some rows, some thousand texts at a time."""
     extractor = detectors().version
-    digests = rows["source_digest"].to_pylist()
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in _ANALYSED}
     stream = located(text for _, text in read.texts(file, rows["item"].to_numpy()))
-    for number, (digest, (text, places)) in enumerate(zip(digests, stream, strict=True), start=1):
+    for number, (digest, (text, places)) in enumerate(zip(_digests(rows), stream, strict=True), start=1):
         lexed = lex(text)
         artifact = artifacts.describe(lexed)
         found["artifacts"].append(
@@ -282,7 +301,7 @@ def _findings(file: RawFile, rows: pa.Table, depth: Depth) -> Iterator[dict[str,
         ]
         if sketch := families.sketch(lexed):
             found["sketches"].append({"source_digest": digest, **vars(sketch)})
-        if number % _CHUNK_TEXTS == 0 or number == len(digests):
+        if number % _CHUNK_TEXTS == 0 or number == rows.num_rows:
             yield {name: pa.Table.from_pylist(entries, schema=_ANALYSED[name]) for name, entries in found.items()}
             found = {name: [] for name in _ANALYSED}
             pa.default_memory_pool().release_unused()
@@ -312,29 +331,34 @@ def _placed(store: PartStore, sketches: Sequence[Path], key: str, sources: Seque
     small = [name for name in families.SKETCHES.names if name != "signature"]
     tables = [pq.read_table(path, partitioning=None, columns=small, use_threads=False) for path in sketches]
     table = pa.concat_tables([families.SKETCHES.empty_table().select(small), *tables])
-    batches = (batch for path in sketches for batch in pq.ParquetFile(path).iter_batches(4096, columns=["signature"]))
-    search = families.Search(
-        table, families.signatures_of(batches, table.num_rows), _subset(store, stage, table["source_digest"])
-    )
-    del tables, table
-    pa.default_memory_pool().release_unused()
-    with store.making(stage, key, {"version": families.VERSION}) as writer:
-        with Scratch(temporary / f"families-{key}") as scratch:
+    with Signatures(_signatures(sketches), families.PERMUTATIONS, temporary) as signatures:
+        search = families.Search(table, signatures, _subset(store, stage, table["source_digest"]))
+        del tables, table
+        pa.default_memory_pool().release_unused()
+        with (
+            store.making(stage, key, {"version": families.VERSION}) as writer,
+            Scratch(temporary / f"families-{key}") as scratch,
+        ):
             spool(sources, pa.array(search.in_question(), pa.string()), scratch, temporary)
             search.decide(scratch.get)
-        writer.write("placed", search.placed(), families.PLACED)
+            writer.write("placed", search.placed(), families.PLACED)
     return Part(store.root / stage / key)
+
+
+def _signatures(sketches: Sequence[Path]) -> Iterator[pa.FixedSizeBinaryArray]:
+    for path in sketches:
+        for batch in pq.ParquetFile(path).iter_batches(4096, columns=["signature"]):
+            yield batch.column(0)
 
 
 def _subset(store: PartStore, stage: str, digests: pa.ChunkedArray) -> pa.Table | None:
     """The largest earlier finding about some of these texts and no others."""
-    older = parts_of(store, stage, families.VERSION)
-    wanted = set(digests.to_pylist()) if older else set()
     best: pa.Table | None = None
-    for part in older:
+    for part in parts_of(store, stage, families.VERSION):
         table = part.read("placed")
-        if (best is None or table.num_rows > best.num_rows) and wanted.issuperset(table["source_digest"].to_pylist()):
-            best = table
+        if best is None or table.num_rows > best.num_rows:
+            known = pc.is_in(table["source_digest"], value_set=digests.combine_chunks())
+            best = table if pc.all(known).as_py() else best
     return best
 
 
@@ -357,8 +381,14 @@ def _gather(made: dict[str, list[str]], store: PartStore, part: Part) -> None:
 
 def _fill(scratch: Scratch, source: Source, rows: pa.Table) -> None:
     stream = read.texts(source.file, rows["item"].to_numpy())
-    for digest, (_, text) in zip(rows["source_digest"].to_pylist(), stream, strict=True):
+    for digest, (_, text) in zip(_digests(rows), stream, strict=True):
         scratch.add(digest, text)
+
+
+def _digests(rows: pa.Table) -> Iterator[str]:
+    """Digests of rows as text, a few at a time."""
+    for batch in rows.select(["source_digest"]).to_batches(max_chunksize=_CHUNK_TEXTS):
+        yield from batch.column(0).to_pylist()
 
 
 def _stored(batch: pa.RecordBatch, depth: Depth) -> pa.RecordBatch:
@@ -369,16 +399,29 @@ def _stored(batch: pa.RecordBatch, depth: Depth) -> pa.RecordBatch:
     return batch.set_column(batch.schema.get_field_index("text_stored"), batch.schema.field("text_stored"), stored)
 
 
-def _digests_key(digests: pa.ChunkedArray) -> str:
-    return hashlib.sha256("\n".join(sorted(digests.to_pylist())).encode()).hexdigest()
+def _digests_key(rows: pa.Table) -> str:
+    key = hashlib.sha256()
+    for digest in _digests(rows.sort_by("source_digest")):
+        key.update(f"{digest}\n".encode())
+    return key.hexdigest()
 
 
 def open_rows(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> None:
-    """Make `source_rows` of all files: `place` (of the file), `locator` and the columns of `read.ROWS`."""
-    schema = pa.schema([("place", pa.int64()), ("locator", pa.string()), *read.ROWS])
-    connection.execute("drop table if exists source_rows")
-    connection.from_arrow(schema.empty_table()).create("source_rows")
-    for place, source in enumerate(sources):
-        open_files(connection, "one_file", [source.part.path("rows")])
-        text = "insert into source_rows select ?, ?, item, submission_id, source_digest, source_bytes from one_file"
-        connection.execute(text, [place, source.file.locator])
+    """Make `source_rows` of all files: `place` (of the file), `locator` and the columns of `read.ROWS`.
+
+    They stay in their files: copied, they would be most of what a connection may hold.
+    """
+    paths = [source.part.path("rows").as_posix() for source in sources]
+    places = pa.table(
+        {
+            "filename": pa.array(paths, pa.string()),
+            "place": pa.array(range(len(sources)), pa.int64()),
+            "locator": pa.array([source.file.locator for source in sources], pa.string()),
+        }
+    )
+    connection.register("source_places", places)
+    if sources:
+        open_files(connection, "rows_of_sources", sorted(set(paths)), named=True)
+    else:
+        connection.register("rows_of_sources", read.ROWS.append(pa.field("filename", pa.string())).empty_table())
+    connection.execute(f"create or replace view source_rows as {statement('submission_sources/source_rows')}")

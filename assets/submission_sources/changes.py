@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import duckdb
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assets.submission_sources import diffs, texts
-from assets.submission_sources.build import ROOM, Depth, Source, open_rows, parts_of, spool, tables_of
+from assets.submission_sources.build import ROOM, Depth, Source, parts_of, spool, tables_of
+from assets.submission_sources.connections import bounded
 from assets.submission_sources.scratch import Scratch
-from warehouse.database import connect, open_files
-from warehouse.parts import Part, PartStore, part_key
+from warehouse.database import open_files
+from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.statements import statement
 from warehouse.texts import write_texts
 
@@ -72,28 +75,53 @@ def build_changes(
     stage = f"{ROOM}/changes"
     part = store.find(stage, named)
     if part is None:
-        with connect(temporary=temporary) as connection:
+        with bounded(temporary, submissions) as connection:
             open_files(connection, "submissions", submissions)
+            successions = connection.sql(statement("submission_sources/successions")).to_arrow_reader(16_384)
+            pairs = _pairs(successions, sources)
+        # What holds large tables is closed while texts are compared, and these are let go thereafter.
+        compared = _differences(store, pairs, sources, depth, temporary)
+        del pairs
+        pa.default_memory_pool().release_unused()
+        with store.making(stage, named, {}) as writer, bounded(temporary, submissions) as connection:
+            _open_successions(connection, submissions)
             open_files(connection, "runs", runs)
-            connection.execute(f"create temp table successions as {statement('submission_sources/successions')}")
             connection.execute(f"create temp table value_ratios as {statement('submission_sources/value_ratios')}")
-            open_rows(connection, sources)
-            pairs = connection.sql(statement("submission_sources/pairs")).to_arrow_table().combine_chunks()
-            compared = _differences(store, pairs, sources, depth, temporary)
-            with store.making(stage, named, {}) as writer:
-                _open_differences(connection, compared)
-                rows = connection.sql(statement("submission_sources/changes")).to_arrow_reader(16_384)
-                writer.write("changes", (batch.cast(CHANGES) for batch in rows), CHANGES)
-                if depth == "mirror":
-                    path = writer.part.path("change_texts")
-                    writer.counts["change_texts"] = _write_diffs(
-                        path, connection, compared, temporary / f"diffs-{named}"
-                    )
+            _open_differences(connection, compared)
+            rows = connection.sql(statement("submission_sources/changes")).to_arrow_reader(16_384)
+            writer.write("changes", (batch.cast(CHANGES) for batch in rows), CHANGES)
+            if depth == "mirror":
+                path = writer.part.path("change_texts")
+                writer.counts["change_texts"] = _write_diffs(path, connection, compared, temporary / f"diffs-{named}")
         part = Part(store.root / stage / named)
     return {
         name: [path.relative_to(store.root).as_posix() for path in tables_of(part, name)]
         for name in ("changes", "change_texts")
     }
+
+
+def _pairs(successions: Iterable[pa.RecordBatch], sources: Sequence[Source]) -> pa.Table:
+    """The pairs of different texts that follow each other, of those where both were read, each once and in order.
+
+    As numbers, since pairs of digests would be most of what an ingest holds.
+    """
+    columns = [
+        pq.read_table(source.part.path("rows"), partitioning=None, columns=["source_digest"]).column(0)
+        for source in sources
+    ]
+    digests = pc.unique(pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string()))
+    digests = digests.take(pc.array_sort_indices(digests)).drop_null()
+    found = [np.empty(0, np.int64)]
+    for batch in successions:
+        previous, this = (
+            pc.fill_null(pc.index_in(batch.column(name), digests), -1).to_numpy().astype(np.int64)
+            for name in ("previous_digest", "source_digest")
+        )
+        both = (previous >= 0) & (this >= 0) & (previous != this)
+        found.append(previous[both] << 32 | this[both])
+    numbers = np.unique(np.concatenate(found))
+    named = [digests.take(pa.array(part)) for part in (numbers >> 32, numbers & 0xFFFF_FFFF)]
+    return pa.table(named, ["previous_digest", "source_digest"])
 
 
 def _differences(store: PartStore, pairs: pa.Table, sources: Sequence[Source], depth: Depth, temporary: Path) -> Part:
@@ -106,26 +134,28 @@ def _differences(store: PartStore, pairs: pa.Table, sources: Sequence[Source], d
     if part := store.find(stage, key):
         return part
     made_by = f"{diffs.VERSION}/{depth}"
-    with (
-        store.making(stage, key, {"version": made_by}) as writer,
-        connect(temporary=temporary) as connection,
-        Scratch(temporary / f"pairs-{key}") as scratch,
-    ):
-        left = pairs
-        for number, part in enumerate(parts_of(store, stage, made_by)):
-            paths = tables_of(part, "differences")
-            if not paths:
-                continue
-            open_files(connection, "older", paths)
-            connection.register("wanted", left)
-            carried = connection.sql(statement("submission_sources/known_pairs")).to_arrow_reader(1024)
-            writer.write(f"differences-carried-{number}", (batch.cast(DIFFERENCES) for batch in carried), DIFFERENCES)
-            left = connection.sql(statement("submission_sources/new_pairs")).to_arrow_table().combine_chunks()
+    with store.making(stage, key, {"version": made_by}) as writer, Scratch(temporary / f"pairs-{key}") as scratch:
+        left = _carry_over(writer, parts_of(store, stage, made_by), pairs, temporary)
         wanted = pa.chunked_array([*left["previous_digest"].chunks, *left["source_digest"].chunks], pa.string())
         spool(sources, wanted.unique(), scratch, temporary)
         for number, table in enumerate(_compared(left, scratch, depth)):
             writer.write(f"differences-{number}", table, DIFFERENCES)
     return Part(store.root / stage / key)
+
+
+def _carry_over(writer: PartWriter, older: Sequence[Part], pairs: pa.Table, temporary: Path) -> pa.Table:
+    """Write what earlier parts found about some pairs; the others."""
+    with bounded(temporary, [path for part in older for path in tables_of(part, "differences")]) as connection:
+        for number, part in enumerate(older):
+            paths = tables_of(part, "differences")
+            if not paths:
+                continue
+            open_files(connection, "older", paths)
+            connection.register("wanted", pairs)
+            carried = connection.sql(statement("submission_sources/known_pairs")).to_arrow_reader(1024)
+            writer.write(f"differences-carried-{number}", (batch.cast(DIFFERENCES) for batch in carried), DIFFERENCES)
+            pairs = connection.sql(statement("submission_sources/new_pairs")).to_arrow_table().combine_chunks()
+    return pairs
 
 
 def _compared(pairs: pa.Table, scratch: Scratch, depth: Depth) -> Iterator[pa.Table]:
@@ -144,6 +174,11 @@ def _compared(pairs: pa.Table, scratch: Scratch, depth: Depth) -> Iterator[pa.Ta
                 rows, size = [], 0
     if rows:
         yield pa.Table.from_pylist(rows, schema=DIFFERENCES)
+
+
+def _open_successions(connection: duckdb.DuckDBPyConnection, submissions: Sequence[Path]) -> None:
+    open_files(connection, "submissions", submissions)
+    connection.execute(f"create temp table successions as {statement('submission_sources/successions')}")
 
 
 def _open_differences(connection: duckdb.DuckDBPyConnection, compared: Part) -> None:

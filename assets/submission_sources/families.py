@@ -7,8 +7,8 @@ runs themselves decide. A family is whatever is connected by such pairs, so that
 from __future__ import annotations
 
 import hashlib
-import re
-from collections.abc import Callable, Iterable, Iterator
+from array import array
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,9 +19,11 @@ from datasketch import MinHash
 from numpy.typing import NDArray
 
 from assets.submission_sources.lexing import Lexed, lex
+from assets.submission_sources.signatures import Signatures
+from assets.submission_sources.tokens import Numbers, pieces_of_numbers, stirred, token_numbers
 
 # Bump when a text's sketch, or what makes a family, changes.
-VERSION = "families-1"
+VERSION = "families-2"
 SEED = 20_250_601
 SHINGLE_TOKENS = 5
 NEAR = 0.9
@@ -33,23 +35,9 @@ _ESTIMATE = 0.7
 # Larger texts belong together only where they are equal.
 LARGEST_TEXT = 1_000_000
 _AT_ONCE = 4096
-# Bytes whose tokens are numbered at once; bytes of a token that are told from each other by their place.
-_PIECE = 1 << 20
 _NORMAL_BYTES = 16
-_LONGEST_TOKEN = 256
-_BLANK, _WORD, _OTHER = range(3)
 _KEPT_SHINGLES = 2_000_000
 
-# Words (names, numbers, what is no ASCII) and single other characters.
-_TOKEN = re.compile(rb"[\w\x80-\xff]++|[^\s\w]")
-_KEYWORDS = frozenset(
-    b"""False None True and as assert async await break class continue def del elif else except finally for from global
-    if import in is lambda nonlocal not or pass raise return try while with yield
-    auto bool case char const constexpr default do double enum extern float goto inline int long namespace new operator
-    private public register short signed sizeof static struct switch template this typedef typename union unsigned using
-    virtual void volatile __global__ __device__ __shared__ __host__ asm""".split()
-)
-_IDENTIFIER = b"identifier"
 SKETCHES = pa.schema(
     [
         ("source_digest", pa.string()),
@@ -60,8 +48,7 @@ SKETCHES = pa.schema(
 )
 PLACED = pa.schema([("source_digest", pa.string()), ("family", pa.string())])
 _PERMUTATIONS = MinHash(num_perm=PERMUTATIONS, seed=SEED, scheme="affine32").permutations
-_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
-Numbers = NDArray[np.uint64]
+_FACTOR = np.uint64(stirred(b"place in a run of tokens") | 1)
 Shingles = NDArray[np.uint64]
 
 
@@ -82,21 +69,30 @@ def sketch(lexed: Lexed) -> Sketch | None:
     """The sketch of a text; None where nothing is left of it but comments and white space."""
     if len(lexed.text) > LARGEST_TEXT:
         # Of such a text nothing is kept but the digest, a piece at a time.
-        content, length = hashlib.blake2b(digest_size=_NORMAL_BYTES), 0
-        for numbers in _pieces(lexed):
-            content.update(numbers.astype("<u8").tobytes())
+        content, length = hashlib.sha256(), 0
+        for numbers in pieces_of_numbers(lexed):
+            content.update(numbers.astype("<u8", copy=False).tobytes())
             length += len(numbers)
-        return Sketch(content.digest(), None, 0) if length else None
+        return Sketch(content.digest()[:_NORMAL_BYTES], None, 0) if length else None
     tokens = token_numbers(lexed)
     if not len(tokens):
         return None
-    normal = hashlib.blake2b(tokens.astype("<u8").tobytes(), digest_size=_NORMAL_BYTES).digest()
+    normal = hashlib.sha256(tokens.astype("<u8", copy=False).tobytes()).digest()[:_NORMAL_BYTES]
     shingles = _shingles(tokens)
-    made = MinHash(num_perm=PERMUTATIONS, seed=SEED, hashfunc=int, scheme="affine32", permutations=_PERMUTATIONS)
-    halves = (shingles >> np.uint64(32)).tolist()
+    return Sketch(normal, _signature(shingles), len(shingles))
+
+
+def _signature(shingles: Shingles) -> bytes:
+    made = MinHash(num_perm=PERMUTATIONS, seed=SEED, hashfunc=_same, scheme="affine32", permutations=_PERMUTATIONS)
+    halves = (shingles >> np.uint64(32)).astype(np.uint32)
     for first in range(0, len(halves), _AT_ONCE):
-        made.update_batch(halves[first : first + _AT_ONCE])
-    return Sketch(normal, made.hashvalues.astype("<u4").tobytes(), len(shingles))
+        # An array of hashes in place of one, since one call for each would take longer than all else.
+        made.update_batch([halves[first : first + _AT_ONCE]])
+    return bytes(made.hashvalues.astype("<u4").tobytes())
+
+
+def _same(hashes: NDArray[np.uint32]) -> NDArray[np.uint32]:
+    return hashes
 
 
 class Search:
@@ -104,14 +100,14 @@ class Search:
 
     Args:
         sketches: rows of `SKETCHES`, each digest once; of each column but `signature`.
-        signatures: the signatures of the same rows, `PERMUTATIONS` numbers each; whatever, where there are no shingles.
+        signatures: those of the same rows, `PERMUTATIONS` numbers each; whatever, where there are no shingles.
         placed: what an earlier search found among some of these, `source_digest` and `family`; no two of those are
             compared again. Nothing by default.
     """
 
-    def __init__(self, sketches: pa.Table, signatures: NDArray[np.uint32], placed: pa.Table | None = None) -> None:
+    def __init__(self, sketches: pa.Table, signatures: Signatures, placed: pa.Table | None = None) -> None:
         order = np.asarray(pc.sort_indices(sketches, [("source_digest", "ascending")]))
-        self._digests = sketches["source_digest"].combine_chunks().take(pa.array(order))
+        self._digests = sketches["source_digest"].take(pa.array(order)).combine_chunks()
         normals = _fixed(sketches["normal"], np.dtype((np.void, _NORMAL_BYTES)))[order]
         # Of texts that are equal up to what does not count, the one with the smallest digest stands for all.
         _, leaders, self._group = np.unique(normals, return_index=True, return_inverse=True)
@@ -143,7 +139,7 @@ class Search:
 
     def placed(self) -> pa.Table:
         """Every text with its family, the smallest digest in it; null where it is alone in it."""
-        root = np.array([self._roots.find(number) for number in range(len(self._leaders))], np.int64)[self._group]
+        root = np.fromiter(map(self._roots.find, range(len(self._leaders))), np.int64)[self._group]
         _, first, inverse, counts = np.unique(root, return_index=True, return_inverse=True, return_counts=True)
         alone = counts[inverse] == 1
         families = self._digests.take(pa.array(first[inverse], mask=alone))
@@ -163,8 +159,7 @@ class Search:
     def _candidates(self) -> Iterator[tuple[int, int]]:
         """Pairs of leaders that may be near and that nothing connects yet."""
         for band in range(_BANDS):
-            place = slice(band * _BAND_ROWS, (band + 1) * _BAND_ROWS)
-            columns = np.ascontiguousarray(self._signatures[:, place][self._rows])
+            columns = self._signatures.columns(band * _BAND_ROWS, (band + 1) * _BAND_ROWS)[self._rows]
             keys = columns.view(np.dtype((np.void, 4 * _BAND_ROWS))).ravel()
             order = np.argsort(keys, kind="stable")
             start = 0
@@ -177,6 +172,7 @@ class Search:
         """Pairs of a bucket that are of like size and whose sketches are alike."""
         leaders = self._sized[members]
         find = self._roots.find
+        signatures = self._signatures.rows(self._rows[members])
         for place in range(len(members) - 1):
             i, a = members[place], int(leaders[place])
             others, those = members[place + 1 :], leaders[place + 1 :]
@@ -187,7 +183,7 @@ class Search:
             chosen = smaller >= NEAR * larger
             if self._old[a]:
                 chosen &= ~self._old[those]
-            near = self._signatures[self._rows[others[chosen]]] == self._signatures[self._rows[i]]
+            near = signatures[place + 1 :][chosen] == signatures[place]
             chosen[chosen] = near.mean(axis=1) >= _ESTIMATE
             for b in those[chosen].tolist():
                 if find(a) != find(b):
@@ -214,18 +210,6 @@ class _Kept:
         return found
 
 
-def signatures_of(batches: Iterable[pa.RecordBatch], count: int) -> NDArray[np.uint32]:
-    """The signatures of rows of `SKETCHES`, a row each, in one place."""
-    found = np.zeros((count, PERMUTATIONS), "<u4")
-    first = 0
-    for batch in batches:
-        column = batch.column(batch.schema.get_field_index("signature"))
-        values = _fixed(pa.chunked_array([column]), np.dtype(("<u4", PERMUTATIONS)))
-        found[first : first + len(column)] = values
-        first += len(column)
-    return found
-
-
 def shingles(lexed: Lexed) -> Shingles:
     """A number for each different run of five tokens; of a shorter text for all of it."""
     return _shingles(token_numbers(lexed))
@@ -239,85 +223,18 @@ def jaccard(first: Shingles, second: Shingles) -> float:
     return shared / (len(first) + len(second) - shared)
 
 
-def tokens(lexed: Lexed) -> Iterator[bytes]:
-    """The tokens of a text without comments and docstrings, every identifier as the same one."""
-    for token in _TOKEN.finditer(lexed.without_comments()):
-        word = token[0]
-        is_name = word[0] >= 0x80 or word[0] == 0x5F or chr(word[0]).isalpha()
-        yield _IDENTIFIER if is_name and word not in _KEYWORDS else word
-
-
-def token_numbers(lexed: Lexed) -> Numbers:
-    """A number for each of `tokens`, in order."""
-    return np.concatenate([np.empty(0, np.uint64), *_pieces(lexed)])
-
-
-def _pieces(lexed: Lexed) -> Iterator[Numbers]:
-    text = lexed.without_comments()
-    start = 0
-    while start < len(text):
-        end = min(start + _PIECE, len(text))
-        # Pieces end between tokens, or else inside one that is longer than they are.
-        blank = text.rfind(b"\n", start, end) + 1 if end < len(text) else end
-        end = blank if blank > start else end
-        yield _numbers(text[start:end])
-        start = end
-
-
-def _numbers(text: bytes) -> Numbers:
-    """A number for each token of a text: the sum of its bytes' numbers, each times a power for its place."""
-    codes = np.frombuffer(text, np.uint8)
-    kinds = _KINDS[codes]
-    words = kinds == _WORD
-    begins = kinds == _OTHER
-    begins[0] |= words[0]
-    begins[1:] |= words[1:] & ~words[:-1]
-    starts = np.flatnonzero(begins)
-    if not len(starts):
-        return np.empty(0, np.uint64)
-    lengths = np.diff(np.append(starts, len(codes)))
-    places = np.arange(starts[0], len(codes)) - np.repeat(starts, lengths)
-    values = _VALUES[codes[starts[0] :]] * _POWERS[np.minimum(places, len(_POWERS) - 1)]
-    sums = np.add.reduceat(values, starts - starts[0])
-    known = _KEYWORD_NUMBERS[np.minimum(np.searchsorted(_KEYWORD_NUMBERS, sums), len(_KEYWORD_NUMBERS) - 1)] == sums
-    sums[_NAMES[codes[starts]] & ~known] = 0
-    return sums
-
-
-def _tables() -> tuple[NDArray[np.uint8], NDArray[np.bool_], Numbers, Numbers]:
-    """What each byte is, whether it may begin a name, its number, and the powers of places."""
-    kinds = np.full(256, _OTHER, np.uint8)
-    kinds[list(b" \t\r\n\f\v")] = _BLANK
-    letters = [*range(0x41, 0x5B), *range(0x61, 0x7B), 0x5F, *range(0x80, 0x100)]
-    kinds[[*letters, *range(0x30, 0x3A)]] = _WORD
-    names = np.zeros(256, np.bool_)
-    names[letters] = True
-    values = np.array([_stirred(code) for code in range(256)], np.uint64)
-    # White space adds nothing to the token before it.
-    values[kinds == _BLANK] = 0
-    powers = np.cumprod(np.full(_LONGEST_TOKEN, _MULTIPLIER), dtype=np.uint64)
-    return kinds, names, values, powers
-
-
-def _stirred(code: int) -> int:
-    return int.from_bytes(hashlib.blake2b(bytes([code]), digest_size=8).digest(), "little")
-
-
-_KINDS, _NAMES, _VALUES, _POWERS = _tables()
-_KEYWORD_NUMBERS = np.sort(
-    np.array([(_VALUES[list(word)] * _POWERS[: len(word)]).sum() for word in _KEYWORDS], np.uint64)
-)
-
-
 def _shingles(numbers: Numbers) -> Shingles:
     count = max(len(numbers) - SHINGLE_TOKENS + 1, 1)
     if len(numbers) < SHINGLE_TOKENS:
         numbers = np.concatenate([numbers, np.zeros(SHINGLE_TOKENS - len(numbers), np.uint64)])
-    mixed = np.zeros(count, np.uint64)
-    for place in range(SHINGLE_TOKENS):
-        mixed = (mixed ^ numbers[place : place + count]) * _MULTIPLIER
-        mixed ^= mixed >> np.uint64(29)
-    return np.unique(mixed)
+    mixed = numbers[:count] * _FACTOR
+    for place in range(1, SHINGLE_TOKENS):
+        mixed += numbers[place : place + count]
+        mixed *= _FACTOR
+    mixed.sort()
+    new = np.ones(count, np.bool_)
+    np.not_equal(mixed[1:], mixed[:-1], out=new[1:])
+    return mixed[new]
 
 
 def _fixed(column: pa.ChunkedArray, kind: np.dtype[Any]) -> NDArray[Any]:
@@ -332,7 +249,7 @@ class _Roots:
     """Which of many things are connected; each goes by the smallest it is connected with."""
 
     def __init__(self, count: int) -> None:
-        self._parents = list(range(count))
+        self._parents = array("Q", range(count))
 
     def find(self, number: int) -> int:
         parents = self._parents

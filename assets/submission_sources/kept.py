@@ -11,11 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from assets.submission_sources.build import KNOWN_SOURCES, ROOM, Source, open_rows, remembered
+from assets.submission_sources.connections import bounded
 from assets.submission_sources.read import ROWS
 from assets.submission_sources.texts import ARTIFACT_TEXTS, CHANGE_TEXTS
 from warehouse import files
 from warehouse.contracts import TABLES
-from warehouse.database import connect, open_files
+from warehouse.database import open_files
 from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.snapshots import Snapshot
 from warehouse.statements import statement
@@ -34,21 +35,27 @@ _TABLES = {
 _TEXTS = {"artifact_texts": ARTIFACT_TEXTS, "change_texts": CHANGE_TEXTS}
 
 
-def kept_of(store: PartStore, snapshot: Snapshot) -> Part | None:
+def kept_of(store: PartStore, snapshot: Snapshot, temporary: Path) -> Part | None:
     """What a snapshot has of sources, as a part; None where no source was ever read.
 
     It is the same part, by its files' digests, for snapshots that have the same of them.
+
+    Args:
+        store: the parts.
+        snapshot: the snapshot.
+        temporary: where large tables lie meanwhile.
     """
     tables = snapshot.manifest["tables"]
     stated = {name: tables.get(name, {}).get("digests") for name in (*_READ_OF, *_TABLES, *_TEXTS)}
     stage, key = f"{ROOM}/kept", part_key(stated, VERSION)
     part = store.find(stage, key)
     if part is None:
-        known = remembered(*(snapshot.parquet(name) for name in (*_READ_OF, "artifacts")))
+        submissions, runs, artifacts = (snapshot.parquet(name) for name in (*_READ_OF, "artifacts"))
+        known = remembered(submissions, runs, artifacts, temporary)
         with store.making(stage, key, {}) as writer:
             writer.write("known", known, KNOWN_SOURCES)
             for name, condition in _TABLES.items():
-                writer.write(name, _rows(snapshot, name, condition), TABLES[name].arrow_schema())
+                writer.write(name, _rows(snapshot, name, condition, temporary), TABLES[name].arrow_schema())
             for name in _TEXTS:
                 for path in snapshot.parquet(name):
                     piece = path.stem.rpartition("-")[0]
@@ -59,17 +66,18 @@ def kept_of(store: PartStore, snapshot: Snapshot) -> Part | None:
     return part if part.facts["rows"]["known"] else None
 
 
-def overlaid(known: pa.Table, kept: Part | None, rows: Sequence[Path]) -> pa.Table:
+def overlaid(known: pa.Table, kept: Part | None, rows: Sequence[Path], temporary: Path) -> pa.Table:
     """What is known of submissions' sources, as `KNOWN_SOURCES`: what was read before over what is only stated.
 
     Args:
         known: digests that a file states, as `KNOWN_SOURCES`, each submission once.
         kept: what was read before.
         rows: files with the `submission_id` of all rows that there are.
+        temporary: where large tables lie meanwhile.
     """
     if kept is None or not rows:
         return known
-    with connect() as connection:
+    with bounded(temporary, rows) as connection:
         connection.register("known_sources", known)
         open_files(connection, "kept_known", [kept.path("known")])
         open_files(connection, "file_rows", rows)
@@ -111,7 +119,7 @@ class Carried:
         self._texts = texts
         self._temporary = temporary
         self.files: dict[str, list[Path]] = {}
-        with connect(temporary=temporary) as connection:
+        with bounded(temporary, [kept.path("known")]) as connection:
             open_rows(connection, sources)
             connection.register("known_sources", known)
             connection.register("rows_before", ROWS.empty_table())
@@ -119,34 +127,32 @@ class Carried:
                 open_files(connection, "rows_before", [source.part.path("rows") for source in before])
             self._open(connection, "kept_artifacts", "artifacts")
             rows = connection.sql(statement("submission_sources/carried_artifacts"), params={"texts": texts})
-            self.artifacts = rows.to_arrow_table().cast(TABLES["artifacts"].arrow_schema())
-            self._write("artifacts", self.artifacts)
+            self._write("artifacts", rows)
+            columns = ["source_digest", "text_stored"]
+            self.artifacts = pq.read_table(self.files["artifacts"][0], partitioning=None, columns=columns)
             connection.register("carried", self.artifacts.select(["source_digest"]))
             self._open(connection, "kept_techniques", "techniques")
-            techniques = connection.sql(statement("submission_sources/carried_techniques")).to_arrow_table()
-            self._write("techniques", techniques.cast(TABLES["techniques"].arrow_schema()))
+            self._write("techniques", connection.sql(statement("submission_sources/carried_techniques")))
         if texts:
             stored = self.artifacts.filter(self.artifacts["text_stored"])["source_digest"].to_pylist()
             self._write_texts("artifact_texts", set(stored))
 
     def write_families(self, submissions: Sequence[Path]) -> None:
         """Carry families over, with who was first by the submissions that there are now."""
-        with connect(temporary=self._temporary) as connection:
+        with bounded(self._temporary, submissions) as connection:
             open_rows(connection, self._sources)
             connection.register("carried", self.artifacts.select(["source_digest"]))
             self._open(connection, "kept_families", "artifact_families")
             connection.execute(f"create temp table placed as {statement('submission_sources/carried_families')}")
             open_files(connection, "submissions", submissions)
-            rows = connection.sql(statement("submission_sources/families")).to_arrow_table()
-        self._write("artifact_families", rows.cast(TABLES["artifact_families"].arrow_schema()))
+            self._write("artifact_families", connection.sql(statement("submission_sources/families")))
 
     def write_changes(self, changes: Sequence[Path]) -> None:
         """All changes, with what was counted before, and the diffs of those that are the same."""
-        with connect(temporary=self._temporary) as connection:
+        with bounded(self._temporary, changes) as connection:
             open_files(connection, "changes", changes)
             self._open(connection, "kept_changes", "changes")
-            rows = connection.sql(statement("submission_sources/carried_changes")).to_arrow_table()
-            self._write("changes", rows.cast(TABLES["changes"].arrow_schema()))
+            self._write("changes", connection.sql(statement("submission_sources/carried_changes")))
             if self._texts:
                 same = connection.execute(statement("submission_sources/same_changes")).fetchall()
                 self._write_texts("change_texts", {key for (key,) in same})
@@ -154,8 +160,9 @@ class Carried:
     def _open(self, connection: duckdb.DuckDBPyConnection, name: str, table: str) -> None:
         open_files(connection, name, [self._kept.path(table)])
 
-    def _write(self, name: str, table: pa.Table) -> None:
-        self._writer.write(f"{name}-kept", table, table.schema)
+    def _write(self, name: str, rows: duckdb.DuckDBPyRelation) -> None:
+        schema = TABLES[name].arrow_schema()
+        self._writer.write(f"{name}-kept", _streamed(rows, schema), schema)
         self.files.setdefault(name, []).append(self._writer.part.path(f"{name}-kept"))
 
     def _write_texts(self, name: str, wanted: set[str]) -> None:
@@ -170,16 +177,20 @@ class Carried:
             self.files.setdefault(name, []).append(target)
 
 
-def _rows(snapshot: Snapshot, name: str, condition: str) -> pa.Table:
+def _rows(snapshot: Snapshot, name: str, condition: str, temporary: Path) -> Iterator[pa.RecordBatch]:
     schema = TABLES[name].arrow_schema()
     paths = snapshot.parquet(name)
     if not paths or pq.read_schema(paths[0]).names != schema.names:
         # An older schema had none, or had not read it.
-        return schema.empty_table()
-    with connect() as connection:
+        return
+    with bounded(temporary) as connection:
         open_files(connection, "published", paths)
         order = ", ".join(f'"{column}" nulls last' for column in TABLES[name].sort)
-        return connection.sql(f"from published where {condition} order by {order}").to_arrow_table().cast(schema)
+        yield from _streamed(connection.sql(f"from published where {condition} order by {order}"), schema)
+
+
+def _streamed(rows: duckdb.DuckDBPyRelation, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    return (batch.cast(schema) for batch in rows.to_arrow_reader(16_384))
 
 
 def _chosen(path: Path, wanted: Callable[[str], bool]) -> Iterator[pa.RecordBatch]:

@@ -12,26 +12,30 @@ from array import array
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 # Bump when spans come out otherwise: all that is found in texts rests on them.
-VERSION = "lexing-1"
+VERSION = "lexing-2"
 
 Context = Literal["code", "docstring", "comment"]
 Span = tuple[int, int]
 
-# Strings are possessive, so that one of 50 MB needs no stack, and end with their line where nothing closes them, so
-# that none of it is looked at twice.
+# All that is neither comment nor triple-quoted, nor a string at the end of a line, is passed over at once. Strings are
+# possessive, so that one of 50 MB needs no stack, and end with their line where nothing closes them, so that none of it
+# is looked at twice. Lines of comments that follow each other are one comment.
 _PYTHON = re.compile(
-    rb"""[^"'\#]*+(?:(?P<triple>\"{3}|'{3})|(?P<comment>\#[^\n]*+)
+    rb"""(?:[^"'\#]++|(?!\"{3}|'{3})(?:"(?:[^"\\\n]++|\\.)*+"|'(?:[^'\\\n]++|\\.)*+')(?![\r\n]|\Z))*+
+    (?:(?P<triple>\"{3}|'{3})|(?P<comment>\#[^\r\n]*+(?:\r?\n[ \t]*+\#[^\r\n]*+)*+)
     |(?P<string>"(?:[^"\\\n]++|\\.)*+"?|'(?:[^'\\\n]++|\\.)*+'?))""",
     re.VERBOSE | re.DOTALL,
 )
 _C = re.compile(
-    rb"""[^"'/]*+(?:(?P<line>//[^\n]*+)|(?P<block>/\*)|/|"(?:[^"\\\n]++|\\.)*+"?|'(?:(?:[^'\\\n]|\\.){1,4}+')?)""",
+    rb"""(?:[^"'/]++|/(?![/*])|"(?:[^"\\\n]++|\\.)*+"?|'(?:(?:[^'\\\n]|\\.){1,4}+')?)*+
+    (?:(?P<line>//[^\r\n]*+(?:\r?\n[ \t]*+//[^\r\n]*+)*+)|(?P<block>/\*))""",
     re.VERBOSE | re.DOTALL,
 )
-_HASH = re.compile(rb"#[^\n]*+")
+_HASH = re.compile(rb"#[^\r\n]*+(?:\r?\n[ \t]*+#[^\r\n]*+)*+")
 # Lines that can be only one of the two.
 _PYTHON_LINE = re.compile(
     rb"^(?:import[ \t]+\w|from[ \t]+[\w.]+[ \t]+import\b|class[ \t]+\w+(?:\([^\n]*\))?:[ \t\r]*$"
@@ -45,16 +49,18 @@ _C_LINE = re.compile(
 )
 _STRING_PREFIX = b"rRbBuUfF"
 _BLANK = b" \t\r\n\f\v"
+# White space that is looked at at once.
+_STEP = 1 << 12
 _LINE_END = (b"", b"\n", b"\r")
 # A string after one of these is a value, however it stands on its line.
 _OPEN = b"=([{,+%|\\"
 
 
 class Spans:
-    """Spans (start, end) of a text in order, none overlapping; sixteen bytes each, since there may be millions."""
+    """Spans (start, end) of a text in order, none overlapping; eight bytes each, since there may be millions."""
 
     def __init__(self) -> None:
-        self._bounds = array("Q")
+        self._bounds = array("I")
 
     def __len__(self) -> int:
         return len(self._bounds) // 2
@@ -63,7 +69,8 @@ class Spans:
         return self._bounds[2 * number], self._bounds[2 * number + 1]
 
     def __iter__(self) -> Iterator[Span]:
-        return (self[number] for number in range(len(self)))
+        bounds = iter(self._bounds)
+        return zip(bounds, bounds, strict=True)
 
     def add(self, start: int, end: int) -> None:
         """Add a span behind all others."""
@@ -74,6 +81,10 @@ class Spans:
         """Whether a byte is inside one."""
         return bisect_right(self._bounds, offset) % 2 == 1
 
+    def end_of(self, offset: int) -> int:
+        """Where the one ends that a byte is inside."""
+        return self._bounds[bisect_right(self._bounds, offset)]
+
     def first_after(self, offset: int) -> int:
         """Number of the first that ends behind a byte."""
         return bisect_right(self._bounds, offset) // 2
@@ -81,13 +92,12 @@ class Spans:
 
 @dataclass(frozen=True)
 class Lexed:
-    """A text with its comments, its docstrings, and its triple-quoted strings that are values: those hold code."""
+    """A text with its comments and its docstrings."""
 
     text: bytes
     host: Literal["python", "c"]
     comments: Spans
     docstrings: Spans
-    strings: Spans
 
     def context(self, offset: int) -> Context:
         """What a byte of the text is part of."""
@@ -108,25 +118,27 @@ class Lexed:
             position, commented = min(last, end), True
         return commented and not self.text[position:end].strip()
 
-    def without_comments(self) -> bytes:
+    @cached_property
+    def code(self) -> bytes | bytearray:
         """The text with a blank in place of each comment and docstring."""
         if not len(self.comments) and not len(self.docstrings):
             return self.text
+        spans = heapq.merge(self.comments, self.docstrings) if len(self.docstrings) else self.comments
         kept, position = bytearray(), 0
-        for first, last in heapq.merge(self.comments, self.docstrings):
+        for first, last in spans:
             kept += self.text[position:first]
             kept += b" "
             position = last
         kept += self.text[position:]
-        return bytes(kept)
+        return kept
 
 
 def lex(text: bytes) -> Lexed:
     """Find the comments and docstrings of a text."""
-    comments, docstrings, strings = Spans(), Spans(), Spans()
+    comments, docstrings = Spans(), Spans()
     if _is_c(text):
         _add_c_comments(text, 0, len(text), comments)
-        return Lexed(text, "c", comments, docstrings, strings)
+        return Lexed(text, "c", comments, docstrings)
     position = 0
     while token := _PYTHON.match(text, position):
         position = token.end()
@@ -138,13 +150,12 @@ def lex(text: bytes) -> Lexed:
             if _is_docstring(text, start, comments):
                 docstrings.add(start, position)
             else:
-                strings.add(start, position)
                 _add_embedded_comments(text, start + 3, max(position - 3, start + 3), comments)
         elif text[position : position + 1] in _LINE_END:
             start = token.start("string")
             if _is_short_docstring(text, start, comments):
                 docstrings.add(start, position)
-    return Lexed(text, "python", comments, docstrings, strings)
+    return Lexed(text, "python", comments, docstrings)
 
 
 def _is_c(text: bytes) -> bool:
@@ -210,8 +221,10 @@ def _before(text: bytes, start: int, comments: Spans) -> tuple[bool, int | None]
         if number >= 0 and comments[number][1] == position:
             position = comments[number][0]
             number -= 1
-        elif text[position - 1] in _BLANK:
-            position -= 1
-        else:
-            return True, text[position - 1]
+            continue
+        first = max(position - _STEP, comments[number][1] if number >= 0 else 0)
+        left = len(text[first:position].rstrip(_BLANK))
+        if left:
+            return True, text[first + left - 1]
+        position = first
     return True, None

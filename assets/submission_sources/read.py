@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
@@ -31,6 +32,8 @@ COLUMN = "code"
 # Text that is decoded at once: texts differ in size by a factor of a million, so rows say little.
 _BATCH_BYTES = 2 << 20
 _BATCH_ROWS = 1024
+# After so large a batch the next is not decoded before it is asked for.
+_LARGE_BATCH = 8 << 20
 _HEX = re.compile(rb"\\x(?:[0-9a-fA-F]{2})*+")
 
 
@@ -49,13 +52,14 @@ def digests(file: RawFile) -> Iterator[pa.RecordBatch]:
     first = 0
     for batch in _batches(file, ["submission_id", COLUMN]):
         ids = columns.integer(batch.column("submission_id")).values
-        found = [None if content is None else _digest(content) for content in _views(contents(batch.column(COLUMN)))]
+        found = contents(batch.column(COLUMN))
+        digested = [None if one is None else hashlib.sha256(one).hexdigest() for one in _views(found)]
         made = pa.RecordBatch.from_arrays(
             [
                 pa.array(range(first, first + batch.num_rows), pa.int64()),
                 ids,
-                pa.array([entry and entry[0] for entry in found], pa.string()),
-                pa.array([entry and entry[1] for entry in found], pa.int64()),
+                pc.binary_join_element_wise("sha256:", pa.array(digested, pa.string()), ""),
+                pc.binary_length(found),
             ],
             schema=ROWS,
         )
@@ -79,9 +83,15 @@ def texts(file: RawFile, items: Sequence[int] | pa.Array) -> Iterator[tuple[int,
         end = int(np.searchsorted(wanted, first + batch.num_rows))
         if end > position:
             taken = contents(batch.column(COLUMN))
-            for row in wanted[position:end].tolist():
-                yield row, taken[row - first].as_buffer().to_pybytes()
-        first, position = first + batch.num_rows, end
+            rows = wanted[position:end].tolist()
+            found = deque(taken[row - first].as_buffer().to_pybytes() for row in rows)
+            first, position = first + batch.num_rows, end
+            # Texts may be large: here and with whoever works on them, none is kept twice.
+            del batch, taken
+            while found:
+                yield rows[-len(found)], found.popleft()
+        else:
+            first += batch.num_rows
         if position == len(wanted):
             return
 
@@ -113,10 +123,6 @@ def _unspelled(value: bytes) -> bytes:
     return bytes.fromhex(value[2:].decode("ascii")) if _HEX.fullmatch(value) else value
 
 
-def _digest(content: memoryview) -> tuple[str, int]:
-    return "sha256:" + hashlib.sha256(content).hexdigest(), len(content)
-
-
 def _views(array: pa.LargeBinaryArray) -> Iterator[memoryview | None]:
     """The values in place, none of them copied."""
     if not len(array):
@@ -130,17 +136,23 @@ def _views(array: pa.LargeBinaryArray) -> Iterator[memoryview | None]:
 
 
 def _batches(file: RawFile, names: list[str]) -> Iterator[pa.RecordBatch]:
-    """Batches of a few megabytes; the next is decoded while one is worked on."""
+    """Batches of a few megabytes where texts are of like size; the next is decoded while one is worked on."""
     with open_parquet(file) as parquet:
         if COLUMN not in parquet.schema_arrow.names:
             return
         stream = parquet.iter_batches(batch_size=_batch_rows(parquet.metadata), columns=names, use_threads=False)
         with ThreadPoolExecutor(1) as reader:
+            coming = deque([reader.submit(next, stream, None)])
+
+            def following() -> pa.RecordBatch | None:
+                batch = (coming.popleft() if coming else reader.submit(next, stream, None)).result()
+                if batch is not None and batch.nbytes <= _LARGE_BATCH:
+                    coming.append(reader.submit(next, stream, None))
+                return batch
+
             try:
-                coming = reader.submit(next, stream, None)
-                while (batch := coming.result()) is not None:
-                    coming = reader.submit(next, stream, None)
-                    yield batch
+                # Not a loop, whose variable would hold a batch that is done with.
+                yield from iter(following, None)
             except (OSError, pa.ArrowException) as error:
                 what = " ".join(str(error).split())[:200]
                 raise UnreadableError(f"{file.locator}: its sources cannot be read: {what}; fetch it again") from error

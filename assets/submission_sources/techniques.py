@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
@@ -30,12 +30,16 @@ LONG_RUN = 64
 # A pattern is tried on so many bytes of its line.
 _REACH = 300
 _BATCH_BYTES = 2 << 20
+# A text beyond this is searched so much at a time.
+LARGE_TEXT = 1 << 20
 _BATCH_TEXTS = 4096
 _ASCII = bytes(number if number < 128 else 0x3F for number in range(256))
 _SHORTEST_LITERAL = 3
 # After what must or must not stand before it.
-_LITERAL = re.compile(r"(?:\(\?<[=!](?:\[[^]]*\]|[^()])*\))*((?:[A-Za-z0-9_ :/=\-\"<]|\\[.(])+)([?*{]?)")
+_LITERAL = re.compile(r"(?:\(\?<[=!](?:\[[^]]*\]|[^()])*\))*((?:[A-Za-z0-9_ :/=\-\"<,]|\\[.(])+)([?*{]?)")
 _RUN_CHARACTERS = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="
+_RUN = re.compile(rb"[A-Za-z0-9+/=]*+")
+_ENDS_RUN = np.array([code not in _RUN_CHARACTERS for code in range(256)])
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,7 @@ class _Detector:
     trait: str
     pattern: re.Pattern[bytes]
     without: frozenset[str]
+    value: str | None
 
 
 @dataclass(frozen=True)
@@ -83,28 +88,40 @@ def detectors() -> Detectors:
             for pattern in chain.from_iterable(_written_out(text, table) for text in entry.get(kind, ())):
                 literal = _literal(pattern).encode("ascii")
                 literals.add(literal.decode("ascii"))
-                detector = _Detector(entry["trait"], re.compile((before + pattern).encode("ascii"), flags), without)
+                compiled = re.compile((before + pattern).encode("ascii"), flags)
+                detector = _Detector(entry["trait"], compiled, without, entry.get("value"))
                 by_start[literal[:_SHORTEST_LITERAL]].append((literal, detector))
-    traits = tuple(entry["trait"] for entry in table["detector"])
+    traits = tuple(dict.fromkeys(entry["trait"] for entry in table["detector"]))
     kept = {start: tuple(entries) for start, entries in by_start.items()}
     return Detectors(table["version"], traits, tuple(sorted(literals)), kept)
 
 
-def located(texts: Iterable[bytes]) -> Iterator[tuple[bytes, NDArray[np.uint32]]]:
-    """Each text with the places (offsets in bytes, ascending) where a trait may be; the next are searched meanwhile."""
+Places = Iterable[NDArray[np.uint32]]
+
+
+def located(texts: Iterable[bytes]) -> Iterator[tuple[bytes, Places]]:
+    """Each text with the places (offsets in bytes, ascending) where a trait may be; the next are searched meanwhile.
+
+    A large text is searched a window at a time, as its places are asked for, and nothing is read ahead of it.
+    """
     stream = iter(texts)
     with ThreadPoolExecutor(1) as search:
         batch = _batch(stream)
         coming = search.submit(_locate, batch)
         while batch:
-            following = _batch(stream)
+            is_large = len(batch[-1]) > LARGE_TEXT
+            following = [] if is_large else _batch(stream)
             places = coming.result()
             coming = search.submit(_locate, following)
             yield from zip(batch, places, strict=True)
+            if is_large:
+                batch.clear()
+                following = _batch(stream)
+                coming = search.submit(_locate, following)
             batch = following
 
 
-def proven(lexed: Lexed, language: str | None, places: NDArray[np.uint32]) -> list[Technique]:
+def proven(lexed: Lexed, language: str | None, places: Places) -> list[Technique]:
     """The techniques of a text in order of their lines, each where it is first proven.
 
     Args:
@@ -116,8 +133,11 @@ def proven(lexed: Lexed, language: str | None, places: NDArray[np.uint32]) -> li
     found: dict[str, Technique] = {}
     line, counted = 1, 0
     start = end = -1
-    skipped = False
-    for place in _numbers(places):
+    # Up to here nothing more is proven: the rest of a comment, or of a long run.
+    barren = 0
+    for place in _numbers(text, places, found):
+        if place < barren:
+            continue
         for literal, detector in by_start.get(text[place : place + _SHORTEST_LITERAL].lower(), ()):
             trait = detector.trait
             if trait in found or language in detector.without:
@@ -132,23 +152,59 @@ def proven(lexed: Lexed, language: str | None, places: NDArray[np.uint32]) -> li
                 start = text.rfind(b"\n", max(end, 0), place) + 1
                 end = text.find(b"\n", place)
                 end = len(text) if end < 0 else end
-                skipped = lexed.is_comment_only(start, end)
-            if skipped or _in_long_run(text, start, end, place):
-                continue
+                if lexed.is_comment_only(start, end):
+                    # So are the lines below that the same comment goes on over.
+                    barren = max(end, text.rfind(b"\n", place, lexed.comments.end_of(place)))
+            if place >= barren:
+                barren = _long_run_end(text, start, end, place)
+            if place < barren:
+                break
             line, counted = line + text.count(b"\n", counted, start), start
             value = match.groupdict().get("value")
             evidence = _evidence(
                 text[start:end] if end - start <= EVIDENCE_LENGTH else _around(text, start, end, place)
             )
             context = lexed.context(place)
-            found[trait] = Technique(trait, line, value.decode("ascii") if value else None, context, evidence)
+            found[trait] = Technique(trait, line, value.decode("ascii") if value else detector.value, context, evidence)
     return sorted(found.values(), key=lambda technique: (technique.line, technique.trait))
 
 
-def _numbers(places: NDArray[np.uint32]) -> Iterator[int]:
-    """The places as numbers, a few at a time: a large text may have millions."""
-    for first in range(0, len(places), _BATCH_TEXTS):
-        yield from places[first : first + _BATCH_TEXTS].tolist()
+def _numbers(text: bytes, places: Places, found: Collection[str]) -> Iterator[int]:
+    """The places as numbers, a few at a time: a large text may have millions. Later ones that can prove nothing new are
+    left out."""
+    for window in places:
+        for first in range(0, len(window), _BATCH_TEXTS):
+            some = window[first : first + _BATCH_TEXTS]
+            yield from (_of_use(text, some, found) if first else some).tolist()
+
+
+def _of_use(text: bytes, places: NDArray[np.uint32], found: Collection[str]) -> NDArray[np.uint32]:
+    """The places outside long runs where a literal is one of whose traits is not found yet."""
+    first, last = int(places[0]), int(places[-1])
+    begin, beyond = max(first - LONG_RUN, 0), last + LONG_RUN
+    codes = np.frombuffer(text[begin:beyond].lower().ljust(beyond - begin, b"\n"), np.uint8)
+    there = places.astype(np.int64) - begin
+    use = np.zeros(len(places), np.bool_)
+    starts = np.zeros(len(places), np.uint32)
+    for place in range(_SHORTEST_LITERAL):
+        starts = starts << np.uint32(8) | codes.take(there + place)
+    for number in np.unique(starts).tolist():
+        entries = detectors().by_start.get(number.to_bytes(_SHORTEST_LITERAL, "big"), ())
+        for literal in {literal for literal, detector in entries if detector.trait not in found}:
+            use |= _has(codes, there, literal)
+    # Where runs end: what a place is in lies between the last of these before it and the first behind it.
+    ends = np.concatenate(([-1], np.flatnonzero(_ENDS_RUN.take(codes)), [len(codes)]))
+    after = np.searchsorted(ends, there, "right")
+    use &= ends[np.minimum(after, len(ends) - 1)] - ends[after - 1] <= LONG_RUN
+    return places[use]
+
+
+def _has(codes: NDArray[np.uint8], places: NDArray[np.int64], literal: bytes) -> NDArray[np.bool_]:
+    """At which places a literal is."""
+    same = np.ones(len(places), np.bool_)
+    for place, code in enumerate(literal):
+        same &= codes.take(places + place) == code
+    return same
 
 
 def _batch(stream: Iterator[bytes]) -> list[bytes]:
@@ -162,7 +218,21 @@ def _batch(stream: Iterator[bytes]) -> list[bytes]:
     return batch
 
 
-def _locate(texts: list[bytes]) -> list[NDArray[np.uint32]]:
+def _locate(texts: list[bytes]) -> list[Places]:
+    """The places of some texts, of which only the last may be a large one."""
+    if texts and len(texts[-1]) > LARGE_TEXT:
+        return [*_locate(texts[:-1]), _windows(texts[-1])]
+    return [(places,) for places in _search(texts)]
+
+
+def _windows(text: bytes) -> Iterator[NDArray[np.uint32]]:
+    beyond = max(map(len, detectors().literals)) - 1
+    for first in range(0, len(text), LARGE_TEXT):
+        (places,) = _search([text[first : first + LARGE_TEXT + beyond]])
+        yield places[places < LARGE_TEXT] + np.uint32(first)
+
+
+def _search(texts: list[bytes]) -> list[NDArray[np.uint32]]:
     if not texts:
         return []
     readable = [text if is_utf8(text) else _readable(text) for text in texts]
@@ -177,12 +247,15 @@ def _readable(text: bytes) -> bytes:
     return text.translate(_ASCII)
 
 
-def _in_long_run(text: bytes, start: int, end: int, place: int) -> bool:
-    """Whether a place on a line is inside a run of `LONG_RUN` letters and digits or more."""
+def _long_run_end(text: bytes, start: int, end: int, place: int) -> int:
+    """Where the run of at least `LONG_RUN` letters and digits ends that a place on a line is in; 0 without one."""
     before = text[max(start, place - LONG_RUN) : place]
     after = text[place : min(end, place + LONG_RUN)]
     run = len(before) - len(before.rstrip(_RUN_CHARACTERS)) + len(after) - len(after.lstrip(_RUN_CHARACTERS))
-    return run >= LONG_RUN
+    if run < LONG_RUN:
+        return 0
+    rest = _RUN.match(text, place, end)
+    return max(rest.end() if rest else place, place + 1)
 
 
 def _around(text: bytes, start: int, end: int, place: int) -> bytes:

@@ -16,10 +16,7 @@ CHANGE_TEXTS = pa.schema([("submission_key", pa.string()), ("diff", pa.string())
 
 def artifact_texts(sources: Iterable[tuple[str, bytes]]) -> Iterator[pa.RecordBatch]:
     """Sources by digest as `ARTIFACT_TEXTS`, in batches of about a row group."""
-    rows = (
-        (digest, *((text.decode("utf-8"), None) if is_utf8(text) else (None, text)), len(text))
-        for digest, text in sources
-    )
+    rows = ((digest, *((text, None) if is_utf8(text) else (None, text)), len(text)) for digest, text in sources)
     return grouped(rows, ARTIFACT_TEXTS)
 
 
