@@ -32,9 +32,9 @@ lint: install
 	$(BIN)/mypy
 
 test: lint versions
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore=tests/system
 
-# What `make test` skips where it is not there. These are Debian's names; to install them needs root, or sudo.
+# What the tests of `make test-system` need besides. These are Debian's names; to install them needs root, or sudo.
 SYSTEM_PACKAGES := chromium faketime postgresql systemd
 SUDO := $(shell test "$$(id -u)" = 0 || echo sudo)
 system-packages:

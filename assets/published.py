@@ -85,18 +85,8 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     """The next snapshot, built aside; none on a night when nothing changed."""
     warehouse, request = context.resources.warehouse, context.resources.request
     policy = request.policy
-    collections = [collection for name in _SOURCES if (collection := warehouse.collection(name))]
-    inputs = {
-        collection.source: {
-            "revision": collection.revision,
-            "stale": bool(collection.stale),
-            "files": collection.inputs(),
-        }
-        for collection in collections
-    }
-    key = drafts.inputs_key(
-        [inputs, policy, request.code, facts_revision(), SCHEMA_VERSION, code_version(), *_VERSIONS, *source_versions()]
-    )
+    collections = _collections(warehouse)
+    inputs, key = _inputs(collections, request)
     snapshots.discard_draft(warehouse.home)
     if lost := set(warehouse.home.read_status().get("sources", {})) - inputs.keys():
         raise SnapshotError(
@@ -135,7 +125,7 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
         counts |= {name: manifest["tables"][name]["rows"] for name in ("runs", "rejects", "drift")}
         counts["bytes"] = sum(file["size_bytes"] for file in manifest["files"].values())
     changed = sound is None or sound.manifest["content_digest"] != manifest["content_digest"]
-    withdrawn = snapshots.withdrawn_reason(warehouse.home, manifest["content_digest"])
+    withdrawn = snapshots.withdrawn_reason(warehouse.home, built)
     if changed and withdrawn is not None and not request.force:
         changed = False
         line = f"the newest content was withdrawn ({withdrawn}); 'kernelmart ingest --force' publishes it all the same"
@@ -156,15 +146,17 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
 )
 def snapshot(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     """The latest snapshot: the draft, checked once more and made the latest in one step."""
-    warehouse, replayed = context.resources.warehouse, context.resources.request.replay is not None
-    home = warehouse.home
+    warehouse, request = context.resources.warehouse, context.resources.request
+    home, replayed = warehouse.home, request.replay is not None
     built = snapshots.draft_of(home)
+    collections = _collections(warehouse)
+    if built and built.manifest["inputs_key"] != _inputs(collections, request)[1]:
+        raise SnapshotError(f"{built.folder}: this draft is not of what the warehouse has now; run the ingest again")
     # Whoever makes this asset alone has not had the checks run.
     if built and warehouse.state.read("warehouse/checked") != built.manifest_sha256:
         checks.require(built)
-        if not context.resources.request.takes_loss:
+        if not request.takes_loss:
             shrinkage.require_no_losses(snapshots.sound(home), built)
-    collections = [collection for name in _SOURCES if (collection := warehouse.collection(name))]
     gone: list[str] = []
     # What was read once more is no news of the sources.
     if not replayed:
@@ -174,7 +166,7 @@ def snapshot(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
             warehouse.raw.remember(collection)
     stale = [line for collection in collections for line in collection.stale]
     with step("warehouse/snapshot") as counts:
-        published = snapshots.publish(home, built) if built else snapshots.required(home)
+        published = snapshots.publish(home, built, forced=request.force) if built else snapshots.required(home)
         counts |= {"published": int(built is not None), "stale": len(stale), "gone": len(gone)}
     warehouse.state.write("outcome", {
         "published": built is not None,
@@ -289,6 +281,24 @@ def _seen_keys(warehouse: Any, latest: snapshots.Snapshot) -> set[str]:
     status = warehouse.home.read_status()
     keys = {latest.manifest["inputs_key"]}
     return keys | {status["inputs_key"]} if status.get("snapshot_id") == latest.snapshot_id else keys
+
+
+def _collections(warehouse: Any) -> list[Collection]:
+    return [collection for name in _SOURCES if (collection := warehouse.collection(name))]
+
+
+def _inputs(collections: list[Collection], request: Any) -> tuple[dict[str, Any], str]:
+    """What a snapshot of these collections is made from, as its manifest has it, and the key of that."""
+    inputs = {
+        collection.source: {
+            "revision": collection.revision,
+            "stale": bool(collection.stale),
+            "files": collection.inputs(),
+        }
+        for collection in collections
+    }
+    made_by = [request.policy, request.code, facts_revision(), SCHEMA_VERSION, code_version(), *_VERSIONS]
+    return inputs, drafts.inputs_key([inputs, *made_by, *source_versions()])
 
 
 def _parts(warehouse: Any) -> dict[str, list[str]]:

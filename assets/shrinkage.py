@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pyarrow.parquet as pq
+
 from warehouse.contracts import TABLES
 from warehouse.database import connect, open_files
 from warehouse.errors import SnapshotError
@@ -14,11 +16,15 @@ DESCRIPTION = (
     "snapshot, unless losses are accepted."
 )
 _LINES = 20
+# Pages and leaderboards come and go with what is on them.
+_PASSING = ("submissions/", "leaderboards/")
 _READ = ("runs", "submissions")
 
 
 def losses(before: Snapshot, now: Snapshot) -> list[str]:
     """One line for each source, and each of its boards, that lost more than a tenth of its rows or eligible runs.
+
+    It names a file that the source no longer has.
 
     Args:
         before: the latest snapshot.
@@ -32,7 +38,8 @@ def losses(before: Snapshot, now: Snapshot) -> list[str]:
                 else:
                     connection.register(f"{name}_{when}", TABLES[name].empty())
         rows = connection.execute(statement("losses")).fetchmany(_LINES + 1)
-    lines = [_line(*row) for row in rows[:_LINES]]
+    gone = _files_of(before) - _files_of(now) if rows else set()
+    lines = [_line(*row, gone=sorted(file for source, file in gone if source == row[0])) for row in rows[:_LINES]]
     return lines if len(rows) <= _LINES else [*lines, f"there are more than these {_LINES}"]
 
 
@@ -52,6 +59,17 @@ def refusal(found: list[str]) -> str:
     return f"{found[0]}{more}; nothing was published, 'kernelmart ingest --accept-loss' takes it as it is"
 
 
-def _line(source: str, problem: str | None, what: str, before: int, now: int) -> str:
+def _files_of(snapshot: Snapshot) -> set[tuple[str, str]]:
+    """Source and locator of each file, or each answer that stays, that a snapshot was made from."""
+    found: set[tuple[str, str]] = set()
+    for path in snapshot.parquet("source_files"):
+        columns = pq.read_table(path, columns=["source", "locator"], partitioning=None)
+        found |= set(zip(*(columns[name].to_pylist() for name in ("source", "locator")), strict=True))
+    return {(source, locator) for source, locator in found if not locator.startswith(_PASSING)}
+
+
+def _line(source: str, problem: str | None, what: str, before: int, now: int, *, gone: list[str]) -> str:
     whose = f"{source}, board {problem}," if problem is not None else source
-    return f"{whose} has lost {before - now} of its {before} {what}"
+    more = f" and {len(gone) - 1} more" if len(gone) > 1 else ""
+    because = f": {source} no longer has {gone[0]}{more}" if gone else ""
+    return f"{whose} has lost {before - now} of its {before} {what}{because}"

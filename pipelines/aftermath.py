@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,6 +10,7 @@ from datetime import UTC, datetime
 from warehouse.home import Home
 
 log = logging.getLogger("kernelmart")
+_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def ingest_ended(home: Home, failure: str | None, seconds: float) -> None:
@@ -35,4 +37,6 @@ def ingest_ended(home: Home, failure: str | None, seconds: float) -> None:
         try:
             what()
         except OSError as error:
-            log.warning("%s: %s", error.filename or home.root, error.strerror)
+            # Whoever is told of a failure is not told as well that it cannot be written down.
+            told = failure is not None and error.errno in _OF_THE_DISK
+            log.log(logging.DEBUG if told else logging.WARNING, "%s: %s", error.filename or home.root, error.strerror)

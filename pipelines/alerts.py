@@ -7,12 +7,14 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import requests
 from filelock import FileLock, Timeout
 
 from pipelines.addresses import require_safe
+from pipelines.deadlines import within
 from pipelines.health import Health, Incident
 from pipelines.pages import visible
 from warehouse import files
@@ -106,14 +108,15 @@ def _send(url: str, message: Mapping[str, str]) -> bool:
         with requests.Session() as session:
             # Any authentication of the session's own keeps `requests` from looking into .netrc; this one adds nothing.
             session.auth = lambda request: request
-            answer = session.post(url, json=dict(message), timeout=_TIMEOUT_SECONDS, allow_redirects=False, stream=True)
+            post = partial(session.post, url, json=dict(message), timeout=_TIMEOUT_SECONDS, allow_redirects=False)
+            answer = within(sum(_TIMEOUT_SECONDS), partial(post, stream=True))
             answer.close()
         if 200 <= answer.status_code < 300:
             return True
         why = f"it answered {answer.status_code}"
     except KernelmartError as error:
         why = str(error)
-    except (requests.RequestException, ValueError) as error:
+    except (requests.RequestException, TimeoutError, ValueError) as error:
         # Its own text has the address in it.
         why = type(error).__name__
     log.warning("alert %s: the webhook of KERNELMART_ALERT_URL did not take it: %s", message["incident"], why)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import click
 
 from pipelines import development, exporting, inspecting, publishing, raw_commands, reading, snapshot_commands
+from pipelines.failures import advised
 from pipelines.logs import configure
 from pipelines.options import home_option
 from warehouse.errors import KernelmartError
@@ -29,7 +30,7 @@ class _Commands(click.Group):
         except KernelmartError as error:
             from pipelines.pages import visible
 
-            raise click.ClickException(visible(str(error), limit=MESSAGE_LENGTH)) from error
+            raise click.ClickException(visible(advised(str(error)), limit=MESSAGE_LENGTH)) from error
         except OSError as error:
             # A reader that went away is click's to handle.
             if error.errno == errno.EPIPE:
@@ -37,7 +38,8 @@ class _Commands(click.Group):
             from pipelines.pages import visible
 
             where = f"{error.filename}: " if error.filename else ""
-            raise click.ClickException(visible(f"{where}{error.strerror or error}", limit=MESSAGE_LENGTH)) from error
+            line = advised(f"{where}{error.strerror or error}")
+            raise click.ClickException(visible(line, limit=MESSAGE_LENGTH)) from error
 
 
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -26,6 +26,8 @@ definitions = dg.Definitions(
     ],
     asset_checks=published.draft_checks,
     jobs=[nightly, redo],
+    # Assets that are chosen on the pages, too, hold the home's lock from the first step to the last.
+    executor=dg.in_process_executor,
     schedules=SCHEDULES,
     sensors=SENSORS,
     resources={"warehouse": Warehouse(), "request": Request(), "upstream": Upstream()},

@@ -2,17 +2,33 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from warehouse.errors import BusyError, KernelmartError
+
+MAKE_ROOM = "make room there ('kernelmart snapshots prune' and 'raw prune' do in a home), and try again"
+_FULL = re.compile("|".join(re.escape(os.strerror(code)) for code in (errno.ENOSPC, errno.EDQUOT)))
+_PLACE = re.compile(r"""['"](/[^'"]+)['"]""")
 
 
 def why(error: Any) -> str:
     """One line for an error as Dagster keeps it, a `SerializableErrorInfo`."""
     found = _bottom(error)
     message = " ".join(found.message.split())
-    return message.partition(": ")[2] if found.cls_name in _expected() else message
+    if found.cls_name in _expected():
+        return advised(message.partition(": ")[2])
+    # Each library tells of a full disk in its own words.
+    full, place = _FULL.search(message), _PLACE.search(message)
+    return advised(f"{place[1]}: {full[0]}" if full and place else message)
+
+
+def advised(message: str) -> str:
+    """A line that says what to do, too, where a disk is full."""
+    return f"{message}; {MAKE_ROOM}" if _FULL.search(message) and "make room" not in message else message
 
 
 def is_busy(error: Any) -> bool:

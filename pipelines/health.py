@@ -140,9 +140,9 @@ def moment(text: Any) -> datetime | None:
     """An instant as the status has it, in UTC; None where it has none that can be read."""
     try:
         instant = datetime.fromisoformat(text)
-    except (TypeError, ValueError):
+        return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
+    except (TypeError, ValueError, OverflowError):
         return None
-    return instant.astimezone(UTC) if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
 def used_bytes(folder: Path) -> int:

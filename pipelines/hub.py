@@ -60,7 +60,11 @@ class HubClient:
         self, endpoint: str | None, dataset: str = "GPUMODE/kernelbot-data", patience: Patience | None = None
     ) -> None:
         self._endpoint = (endpoint or os.environ.get("HF_ENDPOINT") or "https://huggingface.co").rstrip("/")
-        if not is_safe(httpx2.URL(self._endpoint)):
+        try:
+            safe = is_safe(httpx2.URL(self._endpoint))
+        except httpx2.InvalidURL:
+            safe = False
+        if not safe:
             raise UnreadableError("HF_ENDPOINT must begin with https:// (http:// is for this machine alone)")
         self._dataset = dataset
         self._patience = patience or Patience()

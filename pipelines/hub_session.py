@@ -9,12 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 import httpx2
 from huggingface_hub.utils._http import hf_request_event_hook, parse_ratelimit_headers
 
+from pipelines.deadlines import within
 from warehouse.errors import UnreachableError, UnreadableError
 
 _AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -33,6 +35,7 @@ class Patience:
         first_wait: seconds before the second try; each further wait is twice as long, and a random part of that.
         longest_wait: seconds of one wait; whoever asks for a longer one is not asked again.
         timeout: seconds without a byte.
+        headers: seconds in which the headers of an answer must have come, a connection made anew included.
         window: seconds of waiting in which `window_bytes` of an answer must come.
         answer_bytes: most bytes of an answer that is no file.
         answers: most answers of a run that are no files: a list of files may have pages without end.
@@ -43,6 +46,7 @@ class Patience:
     first_wait: float = 1.0
     longest_wait: float = 120.0
     timeout: float = 30.0
+    headers: float = 90.0
     window: float = 60.0
     window_bytes: int = 1 << 16
     answer_bytes: int = 1 << 26
@@ -127,7 +131,7 @@ class HubSession(httpx2.Client):
     ) -> httpx2.Response:
         for _ in range(5):
             self._admit(request, is_file=stream or request.method == "HEAD")
-            response = super().send(request, stream=True, follow_redirects=False, **options)
+            response = self._once(request, options)
             if request.method == "HEAD":
                 _require_plain_marks(response)
             if not follow or response.next_request is None:
@@ -144,6 +148,13 @@ class HubSession(httpx2.Client):
             response.close()
             request = response.next_request
         raise UnreadableError("the Hub redirects in a circle; ingest again later")
+
+    def _once(self, request: httpx2.Request, options: dict[str, Any]) -> httpx2.Response:
+        send = partial(super().send, request, stream=True, follow_redirects=False, **options)
+        try:
+            return within(self._patience.headers, send)
+        except TimeoutError as error:
+            raise httpx2.ReadTimeout("the headers come too slowly") from error
 
     def _admit(self, request: httpx2.Request, *, is_file: bool) -> None:
         """Refuse a request that goes where it should not, and take the token from one that leaves the endpoint."""

@@ -14,6 +14,7 @@ from pipelines.aftermath import ingest_ended
 from pipelines.definitions import definitions
 from pipelines.failures import why
 from pipelines.instance import fail_dead_runs, instance_of
+from pipelines.logs import without_lost_events
 from pipelines.resources import Request, Upstream, Warehouse
 from warehouse.errors import BusyError, KernelmartError
 from warehouse.home import Home
@@ -67,7 +68,7 @@ def _run(home: Home, request: Request) -> Outcome:
     # Locked before Dagster's own storage is touched: two ingests of a new home would both make it.
     with home.locked():
         recover(home)
-        with instance_of(home) as instance:
+        with instance_of(home) as instance, without_lost_events():
             fail_dead_runs(instance)
             result = definitions.resolve_job_def("nightly").execute_in_process(
                 instance=instance,

@@ -60,6 +60,8 @@ def sql(statement: str, form: str, home: Path | Store | None) -> None:
         except duckdb.Error as error:
             message = str(error).partition("\n\nLINE ")[0]
             raise KernelmartError(visible(" ".join(message.split()), 1000)) from error
+        except OverflowError as error:
+            raise KernelmartError("a value of the answer is larger than Python has; cast it to varchar") from error
 
 
 @click.command()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pipelines.failures import MAKE_ROOM
 from warehouse import files
 from warehouse.errors import HomeError
 from warehouse.home import Home
@@ -15,6 +18,8 @@ from warehouse.home import Home
 if TYPE_CHECKING:
     import dagster as dg
 
+# Less is none: a page of SQLite's log would not fit in.
+_NO_ROOM_BYTES = 64 << 10
 PROJECT = Path(__file__).resolve().parent.parent
 
 
@@ -68,16 +73,26 @@ def instance_of(home: Home) -> Iterator[dg.DagsterInstance]:
 
 
 def fail_dead_runs(instance: dg.DagsterInstance, own: str | None = None) -> None:
-    """Mark the runs as failed that are still called running, but for one's own: who holds the home knows them dead."""
+    """Mark the runs as failed that a process which died left unfinished, but for one's own. The caller holds the home.
+
+    A run that has begun holds the home or gives way. One that has not begun may be a daemon's, waiting for its process;
+    but not where it says nothing that a daemon could start it by: then it was to run in the process that made it.
+    """
     import dagster as dg
 
-    running = [dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING]
-    for run in instance.get_runs(dg.RunsFilter(statuses=running)):
-        if run.run_id != own:
+    status = dg.DagsterRunStatus
+    unfinished = [status.NOT_STARTED, status.STARTING, status.STARTED, status.CANCELING]
+    for run in instance.get_runs(dg.RunsFilter(statuses=unfinished)):
+        begun = run.status in (status.STARTED, status.CANCELING)
+        if run.run_id != own and (begun or run.remote_job_origin is None):
             instance.add_run_tags(run.run_id, {"dagster/max_retries": "0"})
             instance.report_run_failed(run, "The process that ran this died; the next ingest did its work.")
 
 
 def _unusable(home: Home, error: Exception) -> HomeError:
-    what = " ".join(str(error).split())[:200]
-    return HomeError(f"{home.dagster}: Dagster's storage cannot be used ({what}); make room, or see to it")
+    # SQLite tells of a full disk in several ways, and of none in so many words.
+    if home.root.is_dir() and shutil.disk_usage(home.root).free < _NO_ROOM_BYTES:
+        return HomeError(f"{home.dagster}: {os.strerror(errno.ENOSPC)}; {MAKE_ROOM}")
+    # Behind the first line stand the statement and its parameters.
+    what = " ".join(str(getattr(error, "orig", None) or error).split())[:200]
+    return HomeError(f"{home.dagster}: Dagster's storage cannot be used ({what}); see to it")

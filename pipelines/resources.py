@@ -9,6 +9,7 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import dagster as dg
 import pyarrow.parquet as pq
@@ -17,7 +18,6 @@ from pydantic import Field, field_validator
 from assets.kernelbot.build import PATTERNS as KERNELBOT_FILES
 from assets.sol_execbench.build import PATTERNS as SOL_EXECBENCH_FILES
 from assets.submission_sources.build import Depth
-from pipelines.hub import HubClient
 from pipelines.instance import fail_dead_runs
 from pipelines.logs import configure
 from pipelines.sol_api import PUBLIC_URL, SolApi
@@ -29,6 +29,13 @@ from warehouse.life import recover
 from warehouse.parts import PartStore
 from warehouse.raw import Collection, RawStore
 from warehouse.snapshots import named
+
+try:
+    # The Hub's client does this as soon as it is imported, and writes a line of its own where it fails.
+    _ = urlsplit(os.environ.get("HF_ENDPOINT", "")).port
+    from pipelines.hub import HubClient
+except ValueError as error:
+    raise UnreadableError("HF_ENDPOINT is no URL; correct it") from error
 
 SOL_INTERVAL_MS = 120
 _LACKING_SHOWN = 5

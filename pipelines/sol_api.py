@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import partial
 from http.cookiejar import DefaultCookiePolicy
 from urllib.parse import quote, urlsplit
 
@@ -17,6 +18,7 @@ import urllib3
 
 from assets.sol_execbench.asking import AnswerError, AwayError, NotThereError, ServiceError
 from pipelines.addresses import is_loopback
+from pipelines.deadlines import within
 from warehouse.errors import KernelmartError
 from warehouse.version import code_version
 
@@ -137,9 +139,10 @@ class SolApi:
         limits = self._limits
         deadline = self._clock() + limits.total_seconds
         timeout = (limits.connect_seconds, limits.read_seconds)
+        ask = partial(self._session.get, url, params=query, stream=True, allow_redirects=False, timeout=timeout)
         # No error's own text goes on: it may hold a proxy's password.
         try:
-            with self._session.get(url, params=query, stream=True, allow_redirects=False, timeout=timeout) as response:
+            with within(limits.total_seconds, ask) as response:
                 if response.status_code == 404:
                     # Read to its end, so that the connection serves the next request too.
                     self._body(response, deadline)
@@ -152,6 +155,8 @@ class SolApi:
         except (requests.exceptions.Timeout, urllib3.exceptions.TimeoutError) as error:
             away = isinstance(error, requests.exceptions.ConnectTimeout)
             raise _Trouble("did not answer in time", away=away) from error
+        except TimeoutError as error:
+            raise self._too_slow() from error
         except requests.exceptions.ConnectionError as error:
             if _never_connected(error):
                 raise _Trouble("cannot be reached", away=True) from error
@@ -186,8 +191,11 @@ class SolApi:
             if size > self._limits.largest_bytes:
                 raise AnswerError(f"{self._host} sent more than {self._limits.largest_bytes} bytes in one answer")
             if self._clock() > deadline:
-                raise _Trouble(f"took longer than {self._limits.total_seconds:g} s for one answer")
+                raise self._too_slow()
         return b"".join(pieces)
+
+    def _too_slow(self) -> _Trouble:
+        return _Trouble(f"took longer than {self._limits.total_seconds:g} s for one answer")
 
 
 def _checked(base_url: str) -> str:

@@ -25,7 +25,8 @@ class Delivery:
     """How an answer's bytes go out: by default all of them, as fast as they can.
 
     `refused` closes the connection before anything is sent; `stop_after` ends it after so many bytes of the content,
-    with a reset where `reset` is set; `pause` is the time in seconds between pieces of `piece` bytes.
+    with a reset where `reset` is set; `pause` is the time in seconds between pieces of `piece` bytes, or between bytes
+    of a header that never ends where `endless_headers` is set.
     """
 
     refused: bool = False
@@ -33,6 +34,7 @@ class Delivery:
     reset: bool = False
     piece: int = 1 << 18
     pause: float = 0.0
+    endless_headers: bool = False
 
 
 @dataclass(frozen=True)

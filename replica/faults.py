@@ -101,6 +101,11 @@ def slow_drip(pause: float = 0.05, piece: int = 1) -> Fault:
     return lambda answer: replace(answer, delivery=Delivery(piece=piece, pause=pause))
 
 
+def endless_headers(pause: float = 0.05) -> Fault:
+    """A header comes byte by byte, one every `pause` seconds, until the client gives up or the replica ends."""
+    return lambda answer: replace(answer, delivery=Delivery(pause=pause, endless_headers=True))
+
+
 def truncated() -> Fault:
     """Half of the content is all of it: a file of the wrong length, or JSON that ends too early."""
     return lambda answer: answer.with_content(answer.content_bytes()[: answer.size // 2])

@@ -218,6 +218,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(answer.status)
         for name, value in {**answer.headers, "Content-Length": str(answer.size)}.items():
             self.send_header(name, value)
+        if answer.delivery.endless_headers:
+            self.flush_headers()
+            while not self.server.owner.stopping.wait(answer.delivery.pause):
+                self.wfile.write(b"-")
         self.end_headers()
 
     def _pieces(self, answer: Answer) -> Iterator[bytes]:

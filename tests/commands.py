@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
+import sys
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,10 @@ from typing import Any
 from click.testing import CliRunner, Result
 
 from pipelines.cli import main
+from warehouse.home import Home
+from warehouse.snapshots import Snapshot, required
 
+PROJECT = Path(__file__).resolve().parent.parent
 # Pages are as wide as they like, and nothing is published anywhere.
 _ENVIRONMENT = {"COLUMNS": None, "KERNELMART_PUBLIC_URL": None}
 
@@ -45,6 +51,24 @@ def refused(home: Path | str, *words: str, code: int = 1) -> str:
     assert line.startswith("Error: ")
     assert harmful(result.stderr) == set()
     return line.removeprefix("Error: ")
+
+
+def ingested_apart(saved: Path, home: Path, *before: str, **environment: str) -> Snapshot:
+    """The snapshot that a process of its own makes of saved files, with another environment than ours.
+
+    Args:
+        saved: the folder.
+        home: where nothing has been ingested yet.
+        before: what runs the command, if anything.
+        environment: settings; of ours, those of the language, the zone and Python are left out.
+    """
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("LC_", "LANG", "TZ", "PYTHON"))}
+    words = [*before, sys.executable, "-m", "pipelines.cli", "ingest", "--from", str(saved), "--home", str(home)]
+    done = subprocess.run(
+        words, cwd=PROJECT, env={**kept, **environment}, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert (done.returncode, done.stdout[:10]) == (0, "published:"), done.stderr
+    return required(Home(home))
 
 
 def harmful(text: str) -> set[str]:

@@ -16,11 +16,14 @@ from warehouse import files, snapshots
 from warehouse.home import Home
 from warehouse.snapshots import Snapshot
 
-# Where each step writes, below the home; publishing itself begins with no file.
+# Where each step writes, below the home, or a file's name alone; publishing itself begins with no file.
 STEPS = {
     "raw": "raw",
+    "state": "tables/state",
     "parts": "tables/gpumode-kernelbot",
     "draft": "snapshots/.draft",
+    "description": "datapackage.json",
+    "manifest": "manifest.json",
     "publish": None,
     "pointer": "snapshots/latest.json",
     "history": "snapshots/history.json",
@@ -63,9 +66,9 @@ def full_from(step: str, home: Path, ballast: Path) -> None:
     if below is None:
         publish = snapshots.publish
 
-        def publish_without_room(home: Home, draft: Snapshot) -> Snapshot:
+        def publish_without_room(home: Home, draft: Snapshot, *, forced: bool = False) -> Snapshot:
             fill(ballast)
-            return publish(home, draft)
+            return publish(home, draft, forced=forced)
 
         snapshots.publish = publish_without_room
         return
@@ -74,7 +77,7 @@ def full_from(step: str, home: Path, ballast: Path) -> None:
     def without_room(writer: Callable[[Path], AbstractContextManager[Any]]) -> Callable[..., Any]:
         @contextmanager
         def write(path: Path) -> Iterator[Any]:
-            if path.is_relative_to(place):
+            if path.is_relative_to(place) or path.name == below:
                 fill(ballast)
             with writer(path) as aside:
                 yield aside

@@ -26,6 +26,26 @@ MOMENT = datetime(2025, 6, 1, 9, 11, 14, 635_999)
 SPEC = "m: 1024; n: 1536; k: 7168; seed: 8135"
 
 
+def board(name: str, scoring: str) -> Row:
+    """Facts of a board as a document: one case and one axis."""
+    suite = {"statistic": "geomean", "cases": [{"externalId": "0", "axes": {"size": 4}}]}
+    return {
+        "leaderboard": name,
+        "upstream_id": 7,
+        "slug": f"board-{name}",
+        "title": name,
+        "tags": [],
+        "family": "reduction",
+        "scoring": scoring,
+        "ranking_by": "geom",
+        "axes": {"size": {"role": "variable", "type": "integer"}},
+        "inputs": [{"name": "x", "tensor": {"shape": ["size"], "dtype": "fp32"}}],
+        "outputs": [{"name": "y", "tensor": {"shape": [1], "dtype": "fp32"}}],
+        "semantics": {"mutation": "none", "determinism": "unspecified"},
+        "suite": suite if scoring == "aggregate" else None,
+    }
+
+
 def case(mean: Any = "1000.5", spec: Any = SPEC, **figures: Any) -> Row:
     """The figures of one case, as text."""
     return {"spec": spec, "mean": mean, "best": "900.0", "worst": "1100.0", "std": "5.5", "runs": "3"} | figures

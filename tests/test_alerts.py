@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import stat
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -18,13 +17,6 @@ from tests.webhook import UNSPEAKABLE, Webhook, webhook
 from warehouse.home import Home
 
 NOW = datetime(2028, 2, 29, 23, 59, tzinfo=UTC)
-
-
-@pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Webhook]:
-    with webhook() as listening:
-        monkeypatch.setenv("KERNELMART_ALERT_URL", listening.url)
-        yield listening
 
 
 @pytest.fixture
@@ -110,6 +102,18 @@ def test_what_the_server_does_not_take_is_told_when_it_has_recovered(home: Home,
     told(home, None, NOW)
     told(home, None, NOW)
     assert hook.states[3:] == [("ingest", "recovered")] * 2
+
+
+def test_a_server_whose_headers_never_end_holds_nobody(
+    home: Home, hook: Webhook, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("pipelines.alerts._TIMEOUT_SECONDS", (0.1, 0.2))
+    hook.drips = True
+    told(home, "no", NOW)
+    assert "alert ingest: the webhook of KERNELMART_ALERT_URL did not take it: TimeoutError" in caplog.text
+    hook.drips = False
+    told(home, "no", NOW)
+    assert hook.states == [("ingest", "open")] * 2
 
 
 def test_a_server_that_is_gone_stops_nobody_and_the_address_is_in_no_line(

@@ -34,7 +34,7 @@ def tables_of(folder: Path, scratch: Path) -> Callable[[str], list[tuple[Any, ..
     return lambda text: connection.execute(text).fetchall()
 
 
-@settings(max_examples=3, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow])
 @given(seed=st.integers(min_value=2, max_value=10**6))
 def test_every_row_of_any_corpus_has_the_fate_that_the_generator_says(seed: int) -> None:
     with tempfile.TemporaryDirectory() as name:

@@ -78,6 +78,11 @@ def test_the_nightly_job_runs_everything_from_the_raw_files_to_the_snapshot(spec
     assert {key.to_user_string() for key in upstream} == specs.keys() - {"warehouse/snapshot", "warehouse/elsewhere"}
 
 
+def test_assets_that_are_chosen_on_the_pages_hold_the_home_as_long_as_a_job_does() -> None:
+    executors = {job.name: job.executor_def.name for job in definitions.get_repository_def().get_all_jobs()}
+    assert executors == dict.fromkeys(("__ASSET_JOB", "nightly", "redo"), "in_process")
+
+
 def test_every_check_stands_between_the_draft_and_the_snapshot() -> None:
     keys = definitions.resolve_asset_graph().asset_check_keys
     assert {key.name for key in keys} >= {check.name for check in checks.all_checks()}

@@ -289,6 +289,14 @@ def test_nothing_that_is_there_is_written_over(known_home: Path, tmp_path: Path,
     assert sorted(tmp_path.rglob("*")) == before
 
 
+@pytest.mark.parametrize("below", ["snapshots/mine", "raw/objects/mine", "there/../tables/mine"])
+def test_nothing_is_exported_among_the_warehouse_s_own_files(known_home: Path, below: str) -> None:
+    folder = known_home / below
+    line = refused(known_home, "export", "--format", "csv", "--to", str(folder))
+    assert line == f"{folder}: it would lie among the warehouse's own files; name a folder elsewhere"
+    assert not folder.exists()
+
+
 def test_wrong_usage_is_told_from_failure(known_home: Path, tmp_path: Path) -> None:
     to = ("--to", str(tmp_path / "out"))
     assert "there is no table 'nothing'" in refused(known_home, "export", "nothing", "--format", "csv", *to, code=2)

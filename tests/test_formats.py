@@ -17,10 +17,11 @@ import pytest
 
 from assets.kernelbot.facts import facts_revision
 from tests.small_snapshot import case_result, publish, small_results
-from warehouse.contracts import RANKING_POLICY, SCHEMA_VERSION, TABLES, Table
+from warehouse.contracts import PARQUET_ONLY, RANKING_POLICY, SCHEMA_VERSION, TABLES, Table
 from warehouse.files import ROW_GROUP_ROWS, write_parquet
 from warehouse.home import Home
 from warehouse.snapshots import Snapshot, published, required
+from warehouse.texts import write_texts
 
 LOOKED_UP = {"run_id", "run_digest", "implementation_digest", "submission_key"}
 # Bytes of a text that pyarrow still takes as a page's bound.
@@ -56,6 +57,20 @@ def test_every_column_is_compressed_with_zstd_and_has_a_page_index(table: Table,
 def test_what_rows_are_looked_up_by_has_bloom_filters_and_nothing_else_has(table: Table, snapshot: Snapshot) -> None:
     for chunk in _chunks(snapshot, table):
         assert (chunk.bloom_filter_offset is not None) == (chunk.path_in_schema in LOOKED_UP), chunk.path_in_schema
+
+
+@pytest.mark.parametrize("table", list(PARQUET_ONLY.values()), ids=lambda table: table.name)
+def test_files_of_texts_have_them_too_and_equal_rows_give_equal_bytes(table: Table, tmp_path: Path) -> None:
+    schema = table.arrow_schema()
+    batch = pa.RecordBatch.from_pydict({name: [str(number).encode() for number in range(9)] for name in schema.names})
+    for name in ("a", "b"):
+        write_texts(tmp_path / name, [batch.slice(0, 5).cast(schema), batch.slice(5).cast(schema)], schema)
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    for chunk in _chunks_of(tmp_path / "a"):
+        assert chunk.has_offset_index
+        # Nobody filters on a text.
+        assert chunk.has_column_index == (chunk.path_in_schema in table.sort)
+        assert (chunk.bloom_filter_offset is not None) == (chunk.path_in_schema in LOOKED_UP)
 
 
 @every_table
@@ -181,10 +196,14 @@ def _parts(snapshot: Snapshot) -> dict[str, Path]:
 def _chunks(snapshot: Snapshot, table: Table) -> Iterator[Any]:
     """Metadata of every column of every row group of a table."""
     for path in snapshot.parquet(table.name):
-        metadata = pq.read_metadata(path)
-        for number in range(metadata.num_row_groups):
-            group = metadata.row_group(number)
-            yield from (group.column(column) for column in range(group.num_columns))
+        yield from _chunks_of(path)
+
+
+def _chunks_of(path: Path) -> Iterator[Any]:
+    metadata = pq.read_metadata(path)
+    for number in range(metadata.num_row_groups):
+        group = metadata.row_group(number)
+        yield from (group.column(column) for column in range(group.num_columns))
 
 
 def _key(row: dict[str, Any], table: Table) -> tuple[Any, ...]:

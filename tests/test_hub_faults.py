@@ -83,10 +83,12 @@ def is_new(upstream: Upstream, collection: Collection) -> bool:
 
 
 SLOW = faults.slow_drip(0.02)
+SLOW_HEADERS = faults.endless_headers(0.02)
 
 
 def patience_for(fault: Fault) -> Patience:
-    return hurried(window=0.25) if fault is SLOW else hurried()
+    limits = {"window": 0.25} if fault is SLOW else {"headers": 0.25} if fault is SLOW_HEADERS else {}
+    return hurried(**limits)
 
 
 def zeros(answer: Answer) -> Answer:
@@ -110,6 +112,8 @@ PASSING: dict[str, tuple[str, Fault]] = {
     "a file ended too early": (FILES, faults.short_body()),
     "a slow list": (LISTING, SLOW),
     "a slow file": (FILES, SLOW),
+    "slow headers of a list": (LISTING, SLOW_HEADERS),
+    "slow headers of a file": (FILES, SLOW_HEADERS),
     "429": (FILES, faults.too_many_requests()),
     "429 with seconds": (LISTING, faults.too_many_requests(0)),
     "429 with a date": (REVISION, faults.too_many_requests(0, as_date=True)),

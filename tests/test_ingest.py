@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from assets.kernelbot.facts import boards_as_documents
 from pipelines.ingest import Outcome, ingest
 from pipelines.resources import Request
 from replica.corpus import Corpus, hostile_text
-from tests.conftest import SmallHome
+from tests import commands
 from tests.oracle import read as oracle_read
 from warehouse import files, snapshots
 from warehouse.codes import CODES
@@ -30,6 +31,8 @@ from warehouse.contracts import TABLES
 from warehouse.errors import KernelmartError
 from warehouse.home import Home
 from warehouse.raw import RawStore
+
+CHANGED = "trimul_submissions.parquet"
 
 
 def run(home: Path, folder: Path, *sources: str) -> Outcome:
@@ -42,20 +45,15 @@ def rows(home: Path, text: str) -> list[Any]:
         return connection.execute(text).fetchall()
 
 
-def command(home: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    words = (sys.executable, "-m", "pipelines.cli", *words, "--home", str(home))
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+@pytest.fixture(scope="session")
+def corpus(small_corpus: Corpus) -> Corpus:
+    return small_corpus
 
 
 @pytest.fixture(scope="session")
-def corpus(small_home: SmallHome) -> Corpus:
-    return small_home.corpus
-
-
-@pytest.fixture(scope="session")
-def home(small_home: SmallHome) -> Path:
+def home(small_home_folder: Path) -> Path:
     """A home with the corpus in it; tests that change it take a copy."""
-    return small_home.home
+    return small_home_folder
 
 
 @pytest.fixture
@@ -143,114 +141,89 @@ def test_a_night_when_nothing_changed_publishes_nothing(copies: tuple[Path, Path
     assert len(snapshots.published(Home(home))) == 1
 
 
-def test_the_content_does_not_depend_on_the_folder_the_home_or_the_order_of_rows(
-    home: Path, corpus: Corpus, tmp_path: Path
-) -> None:
-    shutil.copytree(corpus.folder, tmp_path / "elsewhere" / "saved")
-    assert run(tmp_path / "another home", tmp_path / "elsewhere" / "saved").published
-    first, second = (snapshots.required(Home(folder)).manifest for folder in (home, tmp_path / "another home"))
-    assert first["content_digest"] == second["content_digest"]
-    # A Parquet file of equal rows has equal bytes; these tables alone say when something was seen.
-    seen = ("parquet/source_files/", "parquet/drift/", "parquet/sources/", "parquet/snapshot/", "parquet/movements/")
-    for name, stated in first["files"].items():
-        if name.startswith("parquet/") and not name.startswith(seen):
-            assert second["files"][name] == stated
-
-
-def test_one_changed_file_makes_only_its_parts_anew(copies: tuple[Path, Path]) -> None:
-    home, saved = copies
-    parts = home / "tables" / "gpumode-kernelbot" / "files"
-    before = {path.name for path in parts.iterdir()}
-    path = saved / "kernelbot" / "trimul_submissions.parquet"
-    pq.write_table(pq.read_table(path).slice(1), path)
-    assert run(home, saved).published
-    after = {path.name for path in parts.iterdir()}
-    assert len(after - before) == 1
-
-
-def test_a_withdrawn_score_leaves_no_run_of_yesterday_beside_it(copies: tuple[Path, Path]) -> None:
-    home, saved = copies
-    path = saved / "kernelbot" / "trimul_submissions.parquet"
-    table = pq.read_table(path)
-    eligible = rows(
-        home, "select run_id, item, submission_key from runs where locator = 'trimul_submissions.parquet' and eligible"
-    )
-    run_id, item, submission_key = eligible[0]
-    row = int(item)
-    for name in ("score", "passed", "mode", "runner"):
-        column = table[name].to_pylist()
-        column[row] = None
-        position = table.schema.get_field_index(name)
-        table = table.set_column(position, table.schema.field(name), pa.array(column, table.schema.field(name).type))
-    pq.write_table(table, path)
-    assert run(home, saved).published
-    assert rows(home, f"select run_id from runs where run_id = '{run_id}'") == []
-    withdrawn = rows(
-        home, f"select run_id, eligible, ineligible_reasons from runs where submission_key = '{submission_key}'"
-    )
-    without_runner = f"{run_id.rpartition('/')[0]}"
-    assert (without_runner, False, ["NOT_PASSED", "MODE_UNKNOWN", "NO_VALUE", "NO_ENVIRONMENT"]) in withdrawn
-    assert rows(home, f"select kind from movements where run_id = '{run_id}'") == [("withdrawn",)]
-
-
-def test_a_row_that_vanished_upstream_leaves_the_tables_and_movements_say_so(copies: tuple[Path, Path]) -> None:
-    home, saved = copies
-    path = saved / "kernelbot" / "trimul_submissions.parquet"
-    text = "select run_id, item from runs where locator = 'trimul_submissions.parquet' and eligible"
-    run_id, item = rows(home, text)[-1]
-    table = pq.read_table(path)
-    pq.write_table(pa.concat_tables([table.slice(0, int(item)), table.slice(int(item) + 1)]), path)
-    assert run(home, saved).published
-    assert rows(home, f"select count(*) from runs where run_id = '{run_id}'") == [(0,)]
-    assert rows(home, f"select kind from movements where run_id = '{run_id}'") == [("left",)]
-
-
-@pytest.mark.parametrize(
-    ("name", "content"),
-    [
-        (
-            "kernelbot/trimul_submissions.parquet",
-            b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n",
-        ),
-        ("kernelbot/leaderboards.parquet", b"PAR1 and then nothing"),
-        ("sol_execbench/kernels.json", b"<!doctype html><html><body>502</body></html>"),
-        ("sol_execbench/kernels/9001.json", b""),
-        ("sol_execbench/submissions/9001.json", b'{"data": {"submissions": [{"id": 1'),
-    ],
-)
-def test_a_file_that_cannot_be_read_gives_way_to_its_last_good_content(
-    copies: tuple[Path, Path], name: str, content: bytes
-) -> None:
-    home, saved = copies
-    before = rows(home, "select count(*) from runs")
-    (saved / name).write_bytes(content)
-    outcome = run(home, saved)
-    (line,) = outcome.stale
-    assert line.startswith(name.partition("/")[2])
-    assert "\n" not in line
-    assert rows(home, "select count(*) from runs") == before
-    stale = {"gpumode-kernelbot": name.startswith("kernelbot"), "sol-execbench": name.startswith("sol")}
-    assert dict(rows(home, "select source, stale from sources")) == stale
-
-
-def test_the_command_line_ends_with_3_for_a_stale_source_and_with_0_once_it_is_well_again(
+def test_a_changed_file_makes_its_parts_anew_and_movements_say_which_runs_were_withdrawn_and_which_left(
     copies: tuple[Path, Path],
 ) -> None:
     home, saved = copies
-    path = saved / "kernelbot" / "trimul_submissions.parquet"
-    content = path.read_bytes()
-    path.write_bytes(b"<html>")
-    first = command(home, "ingest", "--from", str(saved))
-    assert first.returncode == 3
-    (line,) = [line for line in first.stderr.splitlines() if " step " not in line]
-    assert line.startswith("stale: trimul_submissions.parquet: an HTML page stands in place of the file")
-    assert first.stdout.startswith("published: snapshot ")
-    again = command(home, "ingest", "--from", str(saved))
-    assert (again.returncode, again.stdout.split()[0]) == (3, "unchanged:")
-    path.write_bytes(content)
-    well = command(home, "ingest", "--from", str(saved))
-    assert well.returncode == 0
-    assert all(" step " in line for line in well.stderr.splitlines())
+    parts = home / "tables" / "gpumode-kernelbot" / "files"
+    before = {path.name for path in parts.iterdir()}
+    path = saved / "kernelbot" / CHANGED
+    table = pq.read_table(path)
+    eligible = rows(
+        home, f"select run_id, item::int, submission_key from runs where locator = '{CHANGED}' and eligible order by 2"
+    )
+    (withdrawn, first, submission_key), (gone, last, _) = eligible[0], eligible[-1]
+    for name in ("score", "passed", "mode", "runner"):
+        column = table[name].to_pylist()
+        column[first] = None
+        position = table.schema.get_field_index(name)
+        table = table.set_column(position, table.schema.field(name), pa.array(column, table.schema.field(name).type))
+    pq.write_table(pa.concat_tables([table.slice(0, last), table.slice(last + 1)]), path)
+    assert run(home, saved).published
+    assert len({path.name for path in parts.iterdir()} - before) == 1
+    # No run of yesterday stays beside the one that has no score any more.
+    assert rows(home, f"select run_id from runs where run_id in ('{withdrawn}', '{gone}')") == []
+    left = rows(
+        home, f"select run_id, eligible, ineligible_reasons from runs where submission_key = '{submission_key}'"
+    )
+    without_runner = f"{withdrawn.rpartition('/')[0]}"
+    assert (without_runner, False, ["NOT_PASSED", "MODE_UNKNOWN", "NO_VALUE", "NO_ENVIRONMENT"]) in left
+    moved = f"select run_id, kind from movements where run_id in ('{withdrawn}', '{gone}')"
+    assert dict(rows(home, moved)) == {withdrawn: "withdrawn", gone: "left"}
+
+
+def test_files_that_cannot_be_read_give_way_to_their_last_good_content(copies: tuple[Path, Path]) -> None:
+    home, saved = copies
+    before = rows(home, "select count(*) from runs")
+    damaged = {
+        "kernels.json": b"<!doctype html><html><body>502</body></html>",
+        "kernels/9001.json": b"",
+        "submissions/9001.json": b'{"data": {"submissions": [{"id": 1',
+    }
+    for name, content in damaged.items():
+        (saved / "sol_execbench" / name).write_bytes(content)
+    outcome = run(home, saved)
+    assert sorted(line.partition(": ")[0] for line in outcome.stale) == sorted(damaged)
+    assert not any("\n" in line for line in outcome.stale)
+    assert rows(home, "select count(*) from runs") == before
+    assert dict(rows(home, "select source, stale from sources")) == {"gpumode-kernelbot": False, "sol-execbench": True}
+
+
+def test_the_command_ends_with_3_and_a_line_for_each_file_that_cannot_be_read_and_with_0_once_all_is_well(
+    copies: tuple[Path, Path],
+) -> None:
+    home, saved = copies
+    before = rows(home, "select count(*) from runs")
+    folder = saved / "kernelbot"
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 1\n"
+    wrong: dict[str, tuple[Callable[[Path], object], str]] = {
+        CHANGED: (lambda path: path.write_bytes(pointer), "a Git LFS pointer stands in place of the file"),
+        "leaderboards.parquet": (lambda path: path.write_bytes(b"PAR1 and then nothing"), ""),
+        "submissions.parquet": (lambda path: path.write_bytes(b"<html>"), "an HTML page stands in place of the file"),
+        "amd_1_1m_competition_submissions.parquet": (os.mkfifo, "it is no regular file"),
+        "nvidia_nvfp4_submissions.parquet": (Path.mkdir, "it is no regular file"),
+        "pmpp_v2_submissions.parquet": (lambda path: path.symlink_to("nowhere"), "it is no regular file"),
+    }
+    for name, (spoil, _) in wrong.items():
+        (folder / name).rename(saved / name)
+        spoil(folder / name)
+    words = (sys.executable, "-m", "pipelines.cli", "ingest", "--from", str(saved), "--home", str(home))
+    first = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    assert (first.returncode, first.stdout[:20]) == (3, "published: snapshot ")
+    lines = [line for line in first.stderr.splitlines() if " step " not in line]
+    for name, (_, why) in wrong.items():
+        assert [line.startswith(f"stale: {name}: {why}") for line in lines].count(True) == 1, name
+    assert len(lines) == len(wrong)
+    assert rows(home, "select count(*) from runs") == before
+    assert dict(rows(home, "select source, stale from sources")) == {"gpumode-kernelbot": True, "sol-execbench": False}
+    again = commands.run(home, "ingest", "--from", str(saved))
+    assert (again.exit_code, again.stdout.split()[0]) == (3, "unchanged:")
+    for name in wrong:
+        path = folder / name
+        path.rmdir() if path.is_dir() else path.unlink()
+        (saved / name).rename(path)
+    well = commands.run(home, "ingest", "--from", str(saved))
+    assert (well.exit_code, well.stderr) == (0, "")
     assert dict(rows(home, "select source, stale from sources"))["gpumode-kernelbot"] is False
 
 
@@ -258,41 +231,42 @@ def test_a_first_ingest_of_a_file_that_cannot_be_read_fails_and_publishes_nothin
     corpus: Corpus, tmp_path: Path
 ) -> None:
     shutil.copytree(corpus.folder, tmp_path / "saved")
-    (tmp_path / "saved" / "kernelbot" / "trimul_submissions.parquet").write_bytes(b"version https://git-lfs")
-    failed = command(tmp_path / "home", "ingest", "--from", str(tmp_path / "saved"))
-    assert failed.returncode == 1
-    assert failed.stderr.splitlines()[-1] == (
-        "Error: trimul_submissions.parquet: a Git LFS pointer stands in place of the file; fetch the file itself"
+    (tmp_path / "saved" / "kernelbot" / CHANGED).write_bytes(b"version https://git-lfs")
+    assert commands.refused(tmp_path / "home", "ingest", "--from", str(tmp_path / "saved")) == (
+        f"{CHANGED}: a Git LFS pointer stands in place of the file; fetch the file itself"
     )
     assert snapshots.latest(Home(tmp_path / "home")) is None
 
 
-def test_a_source_without_a_folder_is_not_asked_for_and_keeps_its_last_good_rows(copies: tuple[Path, Path]) -> None:
+def test_a_source_without_a_folder_keeps_its_last_good_rows_and_a_file_that_is_gone_is_told(
+    copies: tuple[Path, Path],
+) -> None:
     home, saved = copies
-    before = rows(home, "select source, count(*) from runs group by all order by all")
+    text = f"select source, count(*), count(*) filter (locator = '{CHANGED}') from runs group by all order by all"
+    (kernelbot, count, of_file), sol = rows(home, text)
     shutil.rmtree(saved / "sol_execbench")
-    path = saved / "kernelbot" / "trimul_submissions.parquet"
-    pq.write_table(pq.read_table(path).slice(1), path)
-    done = command(home, "ingest", "--from", str(saved), "--accept-loss")
-    assert (done.returncode, done.stdout.split()[0]) == (0, "published:")
-    after = rows(home, "select source, count(*) from runs group by all order by all")
-    assert after == [(before[0][0], before[0][1] - 1), before[1]]
+    (saved / "kernelbot" / CHANGED).unlink()
+    done = commands.run(home, "ingest", "--from", str(saved), "--accept-loss")
+    assert (done.exit_code, done.stdout.split()[0]) == (0, "published:")
+    assert f"gone: gpumode-kernelbot no longer has {CHANGED}; its rows have left" in done.stderr
+    assert of_file > 0
+    assert rows(home, text) == [(kernelbot, count - of_file, 0), sol]
     assert dict(rows(home, "select source, stale from sources")) == {"gpumode-kernelbot": False, "sol-execbench": False}
 
 
 def test_a_folder_without_any_source_is_refused(tmp_path: Path) -> None:
-    failed = command(tmp_path / "home", "ingest", "--from", str(tmp_path))
-    assert failed.returncode == 1
-    assert "no source is there" in failed.stderr
+    assert "no source is there" in commands.refused(tmp_path / "home", "ingest", "--from", str(tmp_path))
     with pytest.raises(KernelmartError, match="no source has any run"):
         run(tmp_path / "home", tmp_path)
 
 
-def test_one_source_alone_can_be_asked_for(corpus: Corpus, tmp_path: Path) -> None:
-    assert run(tmp_path, corpus.folder, "sol-execbench").published
-    assert rows(tmp_path, "select distinct source from runs") == [("sol-execbench",)]
-    assert run(tmp_path, corpus.folder, "gpumode-kernelbot").published
-    assert len(rows(tmp_path, "select distinct source from runs")) == 2
+def test_one_source_alone_can_be_asked_for_in_a_home_of_any_name(corpus: Corpus, tmp_path: Path) -> None:
+    home = tmp_path / "problem=evil" / "name=it's [a] \u202e"
+    assert run(home, corpus.folder, "sol-execbench").published
+    assert rows(home, "select distinct source from runs") == [("sol-execbench",)]
+    assert {problem for (problem,) in rows(home, "select problem from runs")} != {"evil"}
+    assert run(home, corpus.folder, "gpumode-kernelbot").published
+    assert len(rows(home, "select distinct source from runs")) == 2
 
 
 def test_every_code_in_the_tables_is_explained(home: Path) -> None:
@@ -370,74 +344,39 @@ def test_a_latest_snapshot_whose_bytes_have_changed_is_made_anew(copies: tuple[P
     assert repaired.manifest["content_digest"] == damaged.manifest["content_digest"]
 
 
-def test_a_file_that_is_gone_is_told(copies: tuple[Path, Path]) -> None:
-    home, saved = copies
-    (saved / "kernelbot" / "trimul_submissions.parquet").unlink()
-    done = command(home, "ingest", "--from", str(saved), "--accept-loss")
-    assert done.returncode == 0
-    assert "gone: gpumode-kernelbot no longer has trimul_submissions.parquet; its rows have left" in done.stderr
-    assert rows(home, "select count(*) from runs where locator = 'trimul_submissions.parquet'") == [(0,)]
-
-
 def test_a_home_that_cannot_be_made_is_one_line(corpus: Corpus, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     for where in (tmp_path / "file" / "below", Path("/proc/nowhere")):
-        failed = command(where, "ingest", "--from", str(corpus.folder))
-        assert failed.returncode == 1
-        assert "Traceback" not in failed.stderr
-        assert failed.stderr.splitlines()[-1].startswith("Error: ")
+        commands.refused(where, "ingest", "--from", str(corpus.folder))
 
 
-def test_a_damaged_original_is_replaced_by_the_next_ingest_of_it(copies: tuple[Path, Path]) -> None:
+def test_damaged_originals_and_parts_are_made_anew_by_the_next_ingest_of_them(copies: tuple[Path, Path]) -> None:
     home, saved = copies
     before = snapshots.required(Home(home)).manifest["content_digest"]
     page = saved / "sol_execbench" / "submissions" / "9001.json"
     kept = RawStore(home / "raw").path("sha256:" + hashlib.sha256(page.read_bytes()).hexdigest())
     kept.write_bytes(kept.read_bytes().replace(b"0", b"1"))
-    for folder in ("tables", "snapshots"):
-        files.remove_tree(home / folder)
-    assert run(home, saved).published
-    assert snapshots.required(Home(home)).manifest["content_digest"] == before
-    assert list(RawStore(home / "raw").damaged()) == []
-
-
-def test_damaged_parts_are_made_anew(copies: tuple[Path, Path]) -> None:
-    home, saved = copies
-    before = snapshots.required(Home(home)).manifest["content_digest"]
-    for path in (home / "tables").rglob("runs*.parquet"):
+    damaged = list((home / "tables" / "gpumode-kernelbot").rglob("runs*.parquet"))
+    assert damaged
+    for path in damaged:
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
+    files.remove_tree(home / "tables" / "sol-execbench")
     files.remove_tree(home / "snapshots")
     assert run(home, saved).published
     assert snapshots.required(Home(home)).manifest["content_digest"] == before
-
-
-@pytest.mark.parametrize("kind", ["fifo", "folder", "dangling link"])
-def test_a_name_without_a_regular_file_is_a_file_that_cannot_be_read(copies: tuple[Path, Path], kind: str) -> None:
-    home, saved = copies
-    before = rows(home, "select count(*) from runs")
-    path = saved / "kernelbot" / "trimul_submissions.parquet"
-    path.unlink()
-    if kind == "fifo":
-        os.mkfifo(path)
-    elif kind == "folder":
-        path.mkdir()
-    else:
-        path.symlink_to("nowhere")
-    (line,) = run(home, saved).stale
-    assert line.startswith("trimul_submissions.parquet: it is no regular file")
-    assert rows(home, "select count(*) from runs") == before
+    assert list(RawStore(home / "raw").damaged()) == []
 
 
 def test_an_ingest_that_dies_before_the_pointer_moves_never_brings_older_files_back(
     copies: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home, saved = copies
-    path = saved / "kernelbot" / "trimul_submissions.parquet"
+    path = saved / "kernelbot" / CHANGED
     pq.write_table(pq.read_table(path).slice(1), path)
 
-    def die(*_: object) -> None:
+    def die(*_: object, **__: object) -> None:
         raise OSError("killed")
 
     with monkeypatch.context() as patch:
@@ -450,20 +389,12 @@ def test_an_ingest_that_dies_before_the_pointer_moves_never_brings_older_files_b
     assert rows(home, "select count(*) from runs") == [(before - 1,)]
 
 
-def test_a_home_may_be_called_anything(corpus: Corpus, tmp_path: Path) -> None:
-    home = tmp_path / "problem=evil" / "name=it's [a] \u202e"
-    assert run(home, corpus.folder, "sol-execbench").published
-    assert {problem for (problem,) in rows(home, "select problem from runs")} != {"evil"}
-
-
 def test_a_damaged_pointer_is_one_line_and_the_next_ingest_puts_it_right(copies: tuple[Path, Path]) -> None:
     home, saved = copies
     before = snapshots.required(Home(home)).snapshot_id
     pointer = home / "snapshots" / "latest.json"
     pointer.write_bytes(pointer.read_bytes()[:10])
-    failed = command(home, "path")
-    assert failed.returncode == 1
-    assert "latest.json: the pointer to the latest snapshot cannot be read" in failed.stderr.splitlines()[-1]
+    assert "latest.json: the pointer to the latest snapshot cannot be read" in commands.refused(home, "path")
     assert not run(home, saved).published
     assert snapshots.required(Home(home)).snapshot_id == before
 
@@ -471,9 +402,8 @@ def test_a_damaged_pointer_is_one_line_and_the_next_ingest_puts_it_right(copies:
 def test_a_second_ingest_of_one_home_gives_way_and_names_the_first(copies: tuple[Path, Path]) -> None:
     home, saved = copies
     with Home(home).locked():
-        second = command(home, "ingest", "--from", str(saved))
-    assert second.returncode == 1
-    assert f"another ingest holds this home (process {os.getpid()} on " in second.stderr.splitlines()[-1]
+        reason = commands.refused(home, "ingest", "--from", str(saved))
+    assert f"another ingest holds this home (process {os.getpid()} on " in reason
 
 
 def test_tables_have_the_same_rows_in_duckdb_and_in_parquet(home: Path) -> None:

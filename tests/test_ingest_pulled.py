@@ -16,7 +16,7 @@ from pipelines.ingest import Outcome, ingest
 from pipelines.resources import Request
 from replica.faults import web_page
 from replica.server import Replica
-from tests.commands import printed, refused
+from tests.commands import printed, refused, run
 from tests.conftest import SmallHome
 from warehouse import snapshots
 from warehouse.errors import KernelmartError
@@ -159,19 +159,22 @@ def rows_of(home: Path, snapshot_id: str) -> list[Any]:
         return connection.execute("select count(*) from runs").fetchall()
 
 
-@pytest.mark.usefixtures("upstream")
-def test_what_was_rolled_back_is_withheld_until_it_is_forced(tmp_path: Path) -> None:
+def test_what_was_rolled_back_is_withheld_until_it_is_forced(upstream: Replica, tmp_path: Path) -> None:
     home = tmp_path / "home"
     first = pull(home, sources=["gpumode-kernelbot"])
     exported_again(tmp_path / "served")
     second = pull(home, sources=["gpumode-kernelbot"])
     assert first.snapshot_id in printed(home, "snapshots", "rollback", "--reason", "wrong board")
-    for _ in range(2):
+    for down in (False, False, True):
+        # What is left of a service that cannot be asked are the files of what was withdrawn.
+        if down:
+            upstream.faults.add(HUB, web_page(), times=None)
         outcome = pull(home, sources=["gpumode-kernelbot"])
-        assert not outcome.published
+        assert (outcome.published, bool(outcome.stale)) == (False, down)
         assert outcome.snapshot_id == first.snapshot_id
         assert ["wrong board" in line for line in outcome.withheld] == [True]
-        assert "wrong board" in printed(home, "status")
+        assert "wrong board" in run(home, "status").stdout
+    upstream.faults.clear()
     assert content_digest(home) != snapshots.named(Home(home), second.snapshot_id).manifest["content_digest"]
     forced = pull(home, sources=["gpumode-kernelbot"], force=True)
     assert forced.published

@@ -155,7 +155,7 @@ def compared(made: Any, wanted: dict[str, Any]) -> Iterator[tuple[str, Any, Any]
 
 
 # A folder takes a third of a second, and making a failing one smaller takes hundreds of them.
-@settings(deadline=None, max_examples=20, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+@settings(deadline=None, max_examples=12, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 @given(folders().filter(bool))
 def test_both_give_the_same_runs_documents_rejects_and_counts(folder: dict[str, list[Row]]) -> None:
     with tempfile.TemporaryDirectory() as name:

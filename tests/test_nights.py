@@ -4,21 +4,21 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from dagster._core.remote_origin import RegisteredCodeLocationOrigin, RemoteJobOrigin, RemoteRepositoryOrigin
 
 from assets.retries import retried, seconds_before_retry
 from pipelines.definitions import definitions
-from pipelines.ingest import ingest
 from pipelines.instance import fail_dead_runs, instance_of
-from pipelines.resources import Request, renewed
-from replica.corpus import write_corpus
+from pipelines.resources import renewed
+from replica.corpus import Corpus
 from replica.server import Replica
 from tests.commands import as_json, refused, run
+from tests.conftest import SmallHome
 from tests.webhook import UNSPEAKABLE, Webhook, webhook
 from warehouse.errors import UnreachableError, UnreadableError
 from warehouse.home import Home
@@ -73,27 +73,11 @@ def test_waits_grow_and_are_never_the_same_for_all() -> None:
 
 
 @pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Webhook]:
-    with webhook() as listening:
-        monkeypatch.setenv("KERNELMART_ALERT_URL", listening.url)
-        yield listening
-
-
-@pytest.fixture(scope="module")
-def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """A home and the saved files that are in it."""
-    saved = write_corpus(tmp_path_factory.mktemp("corpus"), seed=1, scale=0.001).folder
-    home = tmp_path_factory.mktemp("filled")
-    assert ingest(Home(home), Request(folder=str(saved))).published
-    return home, saved
-
-
-@pytest.fixture
-def shrunk(filled: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
+def shrunk(small_home: SmallHome, tmp_path: Path) -> tuple[Path, Path]:
     """A home, and saved files of which one that is in it is gone."""
     home, saved = tmp_path / "home", tmp_path / "saved"
-    shutil.copytree(filled[0], home, symlinks=True)
-    shutil.copytree(filled[1], saved)
+    shutil.copytree(small_home.home, home, symlinks=True)
+    shutil.copytree(small_home.corpus.folder, saved)
     largest = max((saved / "kernelbot").glob("*.parquet"), key=lambda path: path.stat().st_size)
     largest.unlink()
     return home, saved
@@ -150,11 +134,11 @@ def test_an_ingest_leaves_figures_for_the_monitoring_whether_it_ends_well_or_not
     assert "has lost" in as_json(home, "status")["last_ingest"]["failure"]
 
 
-def test_an_ingest_that_gives_way_is_no_incident(filled: tuple[Path, Path], tmp_path: Path, hook: Webhook) -> None:
+def test_an_ingest_that_gives_way_is_no_incident(small_home: SmallHome, tmp_path: Path, hook: Webhook) -> None:
     home = tmp_path / "home"
-    shutil.copytree(filled[0], home, symlinks=True)
+    shutil.copytree(small_home.home, home, symlinks=True)
     with Home(home).locked():
-        assert "another ingest holds this home" in refused(home, "ingest", "--from", str(filled[1]))
+        assert "another ingest holds this home" in refused(home, "ingest", "--from", str(small_home.corpus.folder))
     assert as_json(home, "status")["incidents"] == []
     assert hook.messages == []
 
@@ -163,13 +147,12 @@ def test_an_ingest_that_gives_way_is_no_incident(filled: tuple[Path, Path], tmp_
 
 
 def test_each_step_is_one_line_with_counts_and_seconds_and_no_line_or_file_has_a_secret_or_a_row(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     with webhook() as gone:
         monkeypatch.setenv("KERNELMART_ALERT_URL", gone.url)
-    corpus = write_corpus(tmp_path / "saved", seed=1, scale=0.001)
     home = tmp_path / "home"
-    with Replica(corpus.folder, token=TOLD_TO_THE_HUB) as replica, caplog.at_level(logging.INFO):
+    with Replica(small_corpus.folder, token=TOLD_TO_THE_HUB) as replica, caplog.at_level(logging.INFO):
         for name, value in settings(replica).items():
             monkeypatch.setenv(name, value)
         monkeypatch.setenv("HF_TOKEN", TOLD_TO_THE_HUB)
@@ -202,10 +185,11 @@ def test_each_step_is_one_line_with_counts_and_seconds_and_no_line_or_file_has_a
 # A few files once more.
 
 
-def test_files_are_fetched_again_and_all_else_stays_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    saved = write_corpus(tmp_path / "saved", seed=1, scale=0.001).folder
+def test_files_are_fetched_again_and_all_else_stays_as_it_was(
+    small_corpus: Corpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "home"
-    with Replica(saved) as replica:
+    with Replica(small_corpus.folder) as replica:
         for name, value in settings(replica).items():
             monkeypatch.setenv(name, value)
         assert run(home, "ingest").exit_code == 0
@@ -257,12 +241,27 @@ def test_a_file_that_nobody_has_is_named() -> None:
 
 
 def test_who_holds_the_home_marks_the_runs_of_the_dead_and_nobody_runs_those_again(tmp_path: Path) -> None:
-    job = definitions.resolve_job_def("nightly")
+    job, status = definitions.resolve_job_def("nightly"), dg.DagsterRunStatus
+    queue = RemoteRepositoryOrigin(RegisteredCodeLocationOrigin("kernelmart"), "kernelmart")
     with instance_of(Home(tmp_path)) as instance:
-        states = (dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.CANCELING, dg.DagsterRunStatus.NOT_STARTED)
-        runs = [instance.create_run_for_job(job, status=status) for status in states]
-        own = instance.create_run_for_job(job, status=dg.DagsterRunStatus.STARTED)
-        fail_dead_runs(instance, own.run_id)
-        found = [instance.get_run_by_id(run.run_id) for run in (*runs, own)]
-        assert [run.status.value for run in found if run] == ["FAILURE", "FAILURE", "NOT_STARTED", "STARTED"]
-        assert [run.tags.get("dagster/max_retries") for run in found if run] == ["0", "0", None, None]
+
+        def made(state: dg.DagsterRunStatus, origin: RemoteJobOrigin | None = None) -> str:
+            return instance.create_run_for_job(job, status=state, remote_job_origin=origin).run_id
+
+        # Of a process that ran them itself, they are dead in whatever state; of a daemon, if they have begun.
+        dead = [made(state) for state in (status.NOT_STARTED, status.STARTED, status.CANCELING)]
+        dead += [made(state, queue.get_job_origin("nightly")) for state in (status.STARTED, status.CANCELING)]
+        waiting = [
+            made(state, queue.get_job_origin("nightly"))
+            for state in (status.NOT_STARTED, status.QUEUED, status.STARTING)
+        ]
+        own = made(status.STARTED)
+        fail_dead_runs(instance, own)
+
+        def found(run_ids: list[str]) -> list[tuple[str, str | None]]:
+            runs = [instance.get_run_by_id(run_id) for run_id in run_ids]
+            return [(run.status.value, run.tags.get("dagster/max_retries")) for run in runs if run]
+
+        assert found(dead) == [("FAILURE", "0")] * 5
+        assert found(waiting) == [("NOT_STARTED", None), ("QUEUED", None), ("STARTING", None)]
+        assert found([own]) == [("STARTED", None)]

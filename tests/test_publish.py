@@ -219,6 +219,24 @@ def test_a_folder_that_is_published_to_reads_as_a_home(tmp_path: Path, known_hom
     assert not list(tmp_path.rglob(".aside-*"))
 
 
+@pytest.mark.parametrize(
+    "url", ["file://", "file:///", "file://relative/x", "local://x", "memory://", "s3://", "ftp://"]
+)
+def test_a_url_that_names_no_folder_is_no_store(
+    url: str, tmp_path: Path, known_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    expected = f"{url}: it names no folder; a folder of this machine begins with file:///"
+    assert refused(known_home, "publish", "--to", url) == refused(url, "top", BOARD) == expected
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("below", ["", "/snapshots", "/there/../tables"])
+def test_a_warehouse_is_not_published_to_itself(below: str, known_home: Path) -> None:
+    url = f"file://{known_home}{below}"
+    assert refused(known_home, "publish", "--to", url).endswith("this is the warehouse itself; name a folder elsewhere")
+
+
 def test_the_target_may_be_in_the_environment(
     tmp_path: Path, known_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

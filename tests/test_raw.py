@@ -15,6 +15,7 @@ import pytest
 from warehouse import files
 from warehouse.errors import HomeError, UnreadableError
 from warehouse.raw import Collection, Range, RawFile, RawStore
+from warehouse.sealed import sealed
 from warehouse.upkeep import damage, drop, needed, unneeded
 
 THEN = datetime(2025, 6, 1, 9, 11, 14, 635_999, UTC)
@@ -266,7 +267,8 @@ def test_what_snapshots_last_good_files_or_walks_need_stays_and_all_else_goes(st
     )
     store.keep_record(other)
     store.remember(Collection("demo", (latest,)))
-    files.write_json(store.root / "walks" / "demo.json", {"kernels": {"7": [{"digest": walked.content_digest}]}})
+    walks = {"kernels": {"7": [{"digest": walked.content_digest}]}}
+    files.write_json(store.root / "walks" / "demo.json", sealed(walks))
     (store.root / "downloads").mkdir()
     (store.root / "downloads" / "part").write_bytes(b"123")
     found = unneeded(store, needed(store, [inputs_of(published), inputs_of(record)]))

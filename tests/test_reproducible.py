@@ -1,4 +1,4 @@
-"""The same inputs give the same snapshot to the byte, whatever the threads, the folder and the order of the parts."""
+"""The same inputs give the same snapshot to the byte, whatever the machine, the folder and the order of the parts."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import os
 import random
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from assets.ranking import TABLE_NAMES, build_ranks
+from replica.corpus import Corpus
+from tests.commands import ingested_apart
 from tests.conftest import SmallHome
 from warehouse import drafts
 from warehouse.contracts import RANKING_POLICY, TABLES
@@ -36,19 +36,22 @@ def snapshot(small_home: SmallHome) -> Snapshot:
 
 
 # The home of the other tests was made by as many threads as there are processors.
-@pytest.mark.parametrize("threads", sorted({1, 2, 4} - {len(os.sched_getaffinity(0))}))
-def test_any_number_of_threads_in_any_folder_makes_the_same_bytes(
-    threads: int, small_home: SmallHome, snapshot: Snapshot, tmp_path: Path
+@pytest.mark.parametrize(
+    ("threads", "environment"),
+    [
+        (1, {"TZ": "Pacific/Kiritimati", "LC_ALL": "C", "PYTHONUTF8": "0"}),
+        (4 if len(os.sched_getaffinity(0)) != 4 else 2, {"TZ": "Pacific/Apia"}),
+    ],
+)
+def test_any_number_of_threads_in_any_folder_zone_and_locale_makes_the_same_bytes(
+    threads: int, environment: dict[str, str], small_corpus: Corpus, snapshot: Snapshot, tmp_path: Path
 ) -> None:
     # The same files at other paths, of another age.
-    saved = shutil.copytree(small_home.corpus.folder, tmp_path / f"{threads} threads", copy_function=shutil.copyfile)
+    saved = shutil.copytree(small_corpus.folder, tmp_path / f"{threads} threads", copy_function=shutil.copyfile)
     counts = ("KERNELMART_THREADS", "POLARS_MAX_THREADS", "OMP_NUM_THREADS", "ARROW_IO_THREADS")
-    subprocess.run(
-        [sys.executable, "-m", "pipelines.cli", "ingest", "--from", str(saved), "--home", str(tmp_path / "home")],
-        env={**os.environ, **dict.fromkeys(counts, str(threads)), "TZ": "Pacific/Apia", "PYTHONHASHSEED": str(threads)},
-        cwd=PROJECT, check=True, timeout=300, capture_output=True,
-    )  # fmt: skip
-    made = required(Home(tmp_path / "home"))
+    environment |= {**dict.fromkeys(counts, str(threads)), "PYTHONHASHSEED": str(threads)}
+    made = ingested_apart(saved, tmp_path / "home", **environment)
+    assert Home(tmp_path / "home").read_status()["checked_at"].endswith("+00:00")
     assert _bytes(made) == _bytes(snapshot)
     assert made.manifest["content_digest"] == snapshot.manifest["content_digest"]
     assert made.manifest["inputs"] == snapshot.manifest["inputs"]

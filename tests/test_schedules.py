@@ -17,17 +17,10 @@ from pipelines.definitions import definitions
 from pipelines.jobs import CONFIG
 from pipelines.resources import Upstream
 from replica import faults
-from replica.corpus import write_corpus
+from replica.corpus import Corpus
 from replica.server import Replica
-from tests.webhook import Webhook, webhook
+from tests.webhook import Webhook
 from warehouse.home import Home
-
-
-@pytest.fixture
-def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Webhook]:
-    with webhook() as listening:
-        monkeypatch.setenv("KERNELMART_ALERT_URL", listening.url)
-        yield listening
 
 
 @pytest.fixture
@@ -36,14 +29,9 @@ def instance() -> Iterator[dg.DagsterInstance]:
         yield made
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_corpus(tmp_path_factory.mktemp("corpus"), seed=1, scale=0.001).folder
-
-
 @pytest.fixture
-def replica(folder: Path) -> Iterator[Replica]:
-    with Replica(folder) as serving:
+def replica(small_corpus: Corpus) -> Iterator[Replica]:
+    with Replica(small_corpus.folder) as serving:
         yield serving
 
 

@@ -69,6 +69,30 @@ def test_a_board_and_a_source_that_are_gone_are_named(tmp_path: Path) -> None:
     ]
 
 
+def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
+    files_before = [
+        (KERNELBOT, "a.parquet"), (KERNELBOT, "b.parquet"), (KERNELBOT, "c.parquet"), (SOL, "kernels/x.json"),
+        (SOL, "submissions/1.json"),
+    ]  # fmt: skip
+    found = []
+    for name, kept in (("1", files_before[2:]), ("2", files_before[1:]), ("3", files_before[:4])):
+        before = snapshot(tmp_path / name / "before", {(KERNELBOT, "a"): (0, 9, 0), (SOL, "x"): (0, 9, 0)})
+        now = snapshot(tmp_path / name / "now", {(KERNELBOT, "a"): (0, 5, 0), (SOL, "x"): (0, 5, 0)})
+        for one, there in ((before, files_before), (now, kept)):
+            rows = [{"source": source, "locator": locator} for source, locator in there]
+            table = arrow(TABLES["source_files"], rows)
+            files.write_parquet(one.folder / "parquet/source_files/all.parquet", table.to_batches(), table.schema)
+        found.append(losses(before, now))
+    lost = f"{KERNELBOT} has lost 4 of its 9 runs"
+    assert [lines[0] for lines in found] == [
+        f"{lost}: {KERNELBOT} no longer has a.parquet and 1 more", f"{lost}: {KERNELBOT} no longer has a.parquet", lost
+    ]  # fmt: skip
+    assert (
+        found[0][1] == f"{KERNELBOT}, board a, has lost 4 of its 9 runs: {KERNELBOT} no longer has a.parquet and 1 more"
+    )
+    assert f"{SOL} has lost 4 of its 9 runs" in found[2]
+
+
 def test_what_grows_or_begins_loses_nothing(tmp_path: Path) -> None:
     assert lost(tmp_path / "1", {}, {(KERNELBOT, "a"): (5, 5, 5)}) == []
     assert (

@@ -8,6 +8,7 @@ import stat
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import dagster as dg
 import duckdb
@@ -17,7 +18,7 @@ from assets import published
 from pipelines.resources import Request, Warehouse
 from tests.commands import as_json, printed, refused, run
 from tests.small_snapshot import draft, publish
-from tests.three_snapshots import Three, publish_more, publish_three, results
+from tests.three_snapshots import Three, publish_three, results
 from warehouse import files, history, life, snapshots
 from warehouse.errors import SnapshotError
 from warehouse.history import Entry, Withdrawal
@@ -247,6 +248,44 @@ def test_a_history_of_which_one_letter_changed_costs_no_snapshot_and_no_withdraw
     assert [name for name, why in withdrawn.items() if why] == [third]
 
 
+@pytest.mark.parametrize(
+    "when", ["0001-01-01T00:00:00+14:00", "0001-01-01T00:00:00+00:00", "9999-12-31T23:59:59-14:00"]
+)
+@pytest.mark.parametrize("field", ["published_at", "latest_at"])
+def test_an_instant_that_no_clock_tells_is_damage_to_a_history(three: Three, field: str, when: str) -> None:
+    path = snapshots.history_path(three.home)
+    first, *others = entries(three.home)
+    history.write(path, [Entry(**{**vars(first), field: datetime.fromisoformat(when)}), *others])
+    assert not history.read(path)[1]
+    assert first.snapshot_id in printed(three.home.root, "snapshots", "list")
+    assert printed(three.home.root, "snapshots", "prune") == "kept: 3 snapshots\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("created_at", "0001-01-01T00:00:00+14:00"), ("created_at", "2026-01-01T00:00:00"), ("created_at", 5),
+        ("inputs", []), ("inputs", {"a": 5}), ("inputs", {"a": {"files": 5}}), ("inputs", {"a": {"files": [5]}}),
+        ("inputs", {"a": {"files": [], "revision": 7}}), ("tables", {}), ("tables", {"runs": 5}),
+        ("tables", {"runs": {"rows": "x", "digests": {}}}), ("tables", {"runs": {"rows": 10**400, "digests": {}}}),
+        ("tables", {"runs": {"rows": 1, "digests": {"\ud800": ""}}}), ("files", {"a": 5}),
+        ("files", {"a": {"size_bytes": "1", "sha256": ""}}), ("content_digest", None), ("snapshot_id", 5),
+    ],
+)  # fmt: skip
+def test_a_manifest_of_another_form_is_named_by_every_command_and_is_no_traceback(
+    three: Three, name: str, value: Any
+) -> None:
+    path = writable(three.snapshots[2].folder / "manifest.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), name: value}))
+    root = three.home.root
+    assert "its manifest is damaged" in printed(root, "snapshots", "list")
+    assert as_json(root, "snapshots", "list")["snapshots"][0]["damaged"]
+    assert f"{path}: the manifest is gone or cannot be read" in run(root, "snapshots", "verify").stdout
+    for words in (("export", "--format", "csv", "--to", str(root / "x")), ("sql", "select 1"), ("raw", "prune")):
+        run(root, *words)
+    assert printed(root, "snapshots", "prune") == "kept: 3 snapshots\n"
+
+
 # What a dead ingest leaves
 
 
@@ -321,13 +360,13 @@ def test_an_empty_home_has_nothing_to_put_right(tmp_path: Path) -> None:
 
 def test_a_rollback_makes_the_one_before_the_latest_again_and_withdraws_the_newer(three: Three) -> None:
     first, second, third = three.ids
-    content = snapshots.required(three.home).manifest["content_digest"]
-    assert snapshots.withdrawn_reason(three.home, content) is None
+    newest = snapshots.required(three.home)
+    assert snapshots.withdrawn_reason(three.home, newest) is None
     text = printed(three.home.root, "snapshots", "rollback", "--reason", " wrong \x1b[31munits ")
     assert text == f"withdrawn: snapshot {third}\nlatest: snapshot {second}\n"
     assert latest(three.home) == second == (three.home.snapshots / "latest").readlink().name
     assert [entry.snapshot_id for entry in entries(three.home)] == [first, third, second]
-    reason = snapshots.withdrawn_reason(three.home, content)
+    reason = snapshots.withdrawn_reason(three.home, newest)
     assert reason is not None
     assert reason.startswith("wrong \x1b[31munits (20")
     listed = as_json(three.home.root, "snapshots", "list")["snapshots"]
@@ -372,9 +411,12 @@ def test_a_rollback_never_goes_to_a_damaged_snapshot(three: Three) -> None:
 def test_a_content_that_is_published_again_is_withdrawn_no_more(three: Three) -> None:
     withdrawn = snapshots.required(three.home)
     life.roll_back(three.home, "wrong units")
-    again = publish_more(three.home, 2)
+    built = draft(three.home, results(2))
+    with pytest.raises(SnapshotError, match=r"its content was withdrawn \(wrong units .*; ingest with --force"):
+        snapshots.publish(three.home, built)
+    again = snapshots.publish(three.home, built, forced=True)
     assert again.manifest["content_digest"] == withdrawn.manifest["content_digest"]
-    assert snapshots.withdrawn_reason(three.home, again.manifest["content_digest"]) is None
+    assert snapshots.withdrawn_reason(three.home, again) is None
     assert [bool(entry.withdrawn) for entry in entries(three.home)] == [False, True, False, False]
     # Back to the same content would be back to nothing else.
     assert life.roll_back(three.home, "still wrong").snapshot.folder.name == three.ids[1]
@@ -460,14 +502,13 @@ def test_a_snapshot_that_was_rolled_back_to_counts_from_its_last_time_as_the_lat
 
 def test_old_snapshots_are_removed_and_the_history_keeps_what_was_withdrawn(three: Three) -> None:
     first, second, third = three.ids
-    withdrawn = snapshots.required(three.home).manifest["content_digest"]
     life.roll_back(three.home, "wrong units")
     later = datetime.now(UTC) + timedelta(days=3)
     assert life.prune(three.home, daily=1, monthly=0, now=later, dry=True) == [first, third]
     assert ids(three.home) == [first, second, third]
     assert life.prune(three.home, daily=1, monthly=0, now=later) == [first, third]
     assert ids(three.home) == [second] == [latest(three.home)]
-    assert snapshots.withdrawn_reason(three.home, withdrawn) is not None
+    assert snapshots.withdrawn_reason(three.home, draft(three.home, results(2))) is not None
     assert life.prune(three.home, daily=0, monthly=0, now=later) == []
     assert list(snapshots.damage_of(three.home, snapshots.required(three.home))) == []
 

@@ -77,6 +77,14 @@ def test_a_fault_that_passes_leaves_no_trace(upstream: Upstream, name: str) -> N
     assert whole(upstream, collection)
 
 
+def test_headers_that_drip_are_asked_for_again(upstream: Upstream) -> None:
+    rule = upstream.replica.faults.add(PAGE, faults.endless_headers(pause=0.02))
+    collection = upstream.pull(total_seconds=0.2)
+    assert (collection.stale, collection.unreadable) == ((), ())
+    assert rule.used == 1
+    assert whole(upstream, collection)
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_fault_that_stays_is_one_line_and_the_last_good_answers(upstream: Upstream, name: str) -> None:
     before = upstream.clean()

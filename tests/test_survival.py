@@ -5,17 +5,24 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import shutil
 import signal
 from pathlib import Path
 
+import dagster as dg
 import pytest
 
-from tests.filling import STEPS, full_from, small_disk, without_privileges
-from tests.killing import Disturbed, Ended, Ingest, content, leftovers, require_settled, runs
+from pipelines.definitions import definitions
+from pipelines.instance import instance_of
+from tests.commands import refused, run
+from tests.filling import STEPS, fill, full_from, small_disk, without_privileges
+from tests.killing import Disturbed, Ended, Ingest, content, die_at, leftovers, require_settled, runs
 from tests.torture import torture
 from warehouse import files, snapshots
 from warehouse.home import Home
+
+NO_ROOM = "No space left on device; make room there"
 
 
 @pytest.fixture(scope="module")
@@ -35,9 +42,10 @@ def copied(disturbed: Disturbed, place: Path) -> Path:
 
 
 def is_one_line(ended: Ended) -> bool:
-    """Whether a command failed, and the last line says why; Dagster tells of an event that it could not store."""
-    errors = [line for line in ended.errors.splitlines() if line.startswith("Error: ")]
-    return ended.code == 1 and errors == [ended.last_line] and "Traceback" not in ended.errors
+    """Whether a command failed, and says why in one line; the log has steps before it, and what was removed."""
+    logged = re.compile(r"[-\d]+ [:,\d]+ (step \S+ .*|.*it was never the latest snapshot, and is removed)")
+    said = [line for line in ended.errors.splitlines() if not logged.fullmatch(line)]
+    return ended.code == 1 and said == [ended.last_line] and ended.last_line.startswith("Error: ")
 
 
 def test_an_ingest_killed_at_any_step_of_publishing_is_made_good_by_the_next(disturbed: Disturbed) -> None:
@@ -51,6 +59,34 @@ def test_an_ingest_killed_at_any_step_of_publishing_is_made_good_by_the_next(dis
     assert leftovers(disturbed.home) == []
     # The last steps come after the run itself.
     assert 7 <= [status for _, status in runs(disturbed.home)].count("FAILURE") <= step
+
+
+@pytest.mark.parametrize("newer", [True, False])
+def test_the_draft_of_a_dead_ingest_is_published_alone_only_while_nothing_newer_is_in(
+    disturbed: Disturbed, home: Path, newer: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERNELMART_HOME", str(home))
+    assert Ingest(home, disturbed.saved[1], die_at, 0).ended().code == -signal.SIGKILL
+    assert snapshots.draft_of(Home(home))
+    if newer:
+        assert chosen(home, disturbed.saved[0], "kernelbot/raw_files", "kernelbot/rows").success
+    alone = chosen(home, disturbed.saved[0], "warehouse/snapshot")
+    assert alone.success == (not newer)
+    assert content(Home(home)) == disturbed.contents[0 if newer else 1]
+    if newer:
+        [failure] = [event for event in alone.all_events if event.is_step_failure]
+        assert "this draft is not of what the warehouse has now" in str(failure.event_specific_data)
+
+
+def chosen(home: Path, saved: Path, *assets: str) -> dg.ExecuteInProcessResult:
+    """Make some assets alone, as from Dagster's pages."""
+    with instance_of(Home(home)) as instance:
+        return definitions.resolve_implicit_global_asset_job_def().execute_in_process(
+            run_config={"resources": {"request": {"config": {"folder": str(saved)}}}},
+            instance=instance,
+            raise_on_error=False,
+            asset_selection=[dg.AssetKey(asset.split("/")) for asset in assets],
+        )
 
 
 def test_ingests_killed_at_random_moments_are_made_good_by_the_next(disturbed: Disturbed) -> None:
@@ -75,13 +111,52 @@ def test_an_ingest_without_room_says_so_and_the_next_with_room_does_it_all(
             ended = Ingest(home.root, other, full_from, step, home.root, ballast).ended()
             assert ballast.exists(), f"no room was taken at {step}"
             assert is_one_line(ended), f"{step}: {ended.errors}"
-            assert "room" in ended.last_line or "space" in ended.last_line, f"{step}: {ended.last_line}"
+            assert NO_ROOM in ended.last_line, f"{step}: {ended.last_line}"
             latest = snapshots.required(home)
             assert list(snapshots.damage_of(home, latest)) == [], step
             if step not in ("history", "status"):
                 assert content(home) == before, step
             ballast.unlink()
         require_settled(home, disturbed.saved[0], disturbed.contents[0])
+
+
+@pytest.mark.parametrize("folder", ["raw", "tables", "snapshots"])
+def test_the_line_about_a_full_disk_names_the_place(disturbed: Disturbed, home: Path, folder: str) -> None:
+    files.remove_tree(home / "tables")
+    shutil.move(home / folder, home / "kept") if (home / folder).exists() else (home / "kept").mkdir()
+    with small_disk(home / folder) as disk:
+        if disk is None:
+            pytest.skip("this user may not mount a small file system")
+        shutil.copytree(home / "kept", disk, symlinks=True, dirs_exist_ok=True)
+        (disk / ("state" if folder == "tables" else ".draft")).mkdir()
+        ended = Ingest(home, disturbed.saved[1], fill, disk / "ballast").ended()
+        assert is_one_line(ended), ended.errors
+        assert re.search(f"{home / folder}[^ ]*: {NO_ROOM}", ended.last_line), ended.last_line
+        assert content(Home(home)) == disturbed.contents[0]
+
+
+def test_what_is_written_elsewhere_says_where_there_is_no_room_and_what_makes_room_needs_none(
+    known_home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = f"file://{tmp_path / 'store'}"
+    assert run(known_home, "publish", "--to", store).exit_code == 0
+    with small_disk(tmp_path / "disk") as disk:
+        if disk is None:
+            pytest.skip("this user may not mount a small file system")
+        shutil.copytree(known_home, disk / "home", symlinks=True)
+        fill(disk / "ballast")
+        for form in ("jsonl", "csv", "arrow", "kernelindex"):
+            line = refused(known_home, "export", "--format", form, "--to", str(disk / "export"))
+            assert line.startswith(f"{disk / 'export'}: "), line
+            assert "No space left on device; nothing was exported; make room there" in line
+        line = refused(known_home, "publish", "--to", f"file://{disk / 'store'}")
+        assert re.fullmatch(f"file://{disk / 'store'}/snapshots/[^ ]*: No space left on device; make room there", line)
+        monkeypatch.setenv("KERNELMART_CACHE", str(disk / "cache"))
+        line = refused(store, "sql", "select 1")
+        assert re.match(f"{disk / 'cache'}/[^ ]*: {NO_ROOM}", line), line
+        assert not [path for path in disk.rglob("*") if path.is_file() and path.parts[-2] in ("export", "cache")]
+        assert refused(disk / "home", "snapshots", "rollback", "--reason", "x")
+        assert run(disk / "home", "snapshots", "prune").exit_code == 0
 
 
 @pytest.mark.parametrize("below", ["", "raw", "tables", "snapshots", "dagster"])
@@ -126,7 +201,9 @@ def flip(path: Path) -> Path:
 
 
 @pytest.mark.parametrize(("which", "kind"), [(0, "published"), (0, "beside the snapshots"), (1, "raw and parts")])
-def test_flipped_bits_are_made_good_by_the_next_ingest(disturbed: Disturbed, home: Path, which: int, kind: str) -> None:
+def test_flipped_bits_are_named_and_made_good_by_the_next_ingest(
+    disturbed: Disturbed, home: Path, which: int, kind: str
+) -> None:
     there = Home(home)
     latest = snapshots.required(there).folder
     places = {
@@ -136,4 +213,7 @@ def test_flipped_bits_are_made_good_by_the_next_ingest(disturbed: Disturbed, hom
     }[kind]
     flipped = [flip(path) for path in sorted(places) if path.is_file()]
     assert len(flipped) >= 3
+    said = run(home, "snapshots", "verify", "--all").output + run(home, "raw", "verify").output
+    # Parts are made anew, and neither published nor kept.
+    assert [path for path in flipped if str(path) not in said and not path.is_relative_to(there.tables)] == []
     require_settled(there, disturbed.saved[which], disturbed.contents[which])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -14,7 +15,7 @@ UNSPEAKABLE = "T0PS3CRET"
 
 
 class Webhook:
-    """What was sent, and how to answer it: with `status`, and with `headers`."""
+    """What was sent, and how to answer it: with `status`, and with `headers`, which never end while it `drips`."""
 
     def __init__(self, port: int) -> None:
         self.url = f"http://127.0.0.1:{port}/hooks/{UNSPEAKABLE}"
@@ -22,6 +23,7 @@ class Webhook:
         self.headers_sent: list[dict[str, str]] = []
         self.status = 200
         self.headers: dict[str, str] = {}
+        self.drips = False
 
     @property
     def states(self) -> list[tuple[str, str]]:
@@ -41,6 +43,10 @@ def webhook() -> Iterator[Webhook]:
             self.send_response(hook.status)
             for name, value in hook.headers.items():
                 self.send_header(name, value)
+            self.flush_headers()
+            while hook.drips:
+                self.wfile.write(b"-")
+                time.sleep(0.01)
             self.send_header("content-length", "0")
             self.end_headers()
 
@@ -54,6 +60,7 @@ def webhook() -> Iterator[Webhook]:
     try:
         yield hook
     finally:
+        hook.drips = False
         server.shutdown()
         thread.join()
         server.server_close()

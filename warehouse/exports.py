@@ -23,6 +23,7 @@ from warehouse.attribution import attribution
 from warehouse.contracts import SCHEMA_VERSION, TABLES, Table
 from warehouse.database import connect, open_files
 from warehouse.errors import KernelmartError
+from warehouse.home import Home
 from warehouse.identity import canonical_json
 from warehouse.snapshots import Snapshot
 from warehouse.statements import statement
@@ -181,32 +182,47 @@ def export(snapshot: Snapshot, folder: Path, form: str, write: Callable[[Shown, 
         write: fills a folder; gives the rows of each table.
 
     Raises:
-        ExportError: where there is something at `folder`, or memory or disk do not suffice.
+        ExportError: where there is something at `folder`, it is among the warehouse's own, or memory or disk do not
+            suffice.
     """
     if folder.exists() or folder.is_symlink():
         raise ExportError(f"{folder}: there is something here already; name a folder that is not there yet")
-    with files.writing_folder(folder) as aside:
-        spill = aside / ".spill"
-        try:
-            with connect(temporary=spill) as connection:
-                shown = Shown(snapshot, connection)
-                rows = dict(write(shown, aside))
-        except duckdb.Error as error:
-            raise ExportError(f"{folder}: {' '.join(str(error).split())}; nothing was exported") from error
-        files.remove_tree(spill)
-        (aside / ATTRIBUTION).write_text(attribution(shown.sources), encoding="utf-8", newline="\n")
-        manifest = snapshot.manifest
-        description = {
-            **{name: manifest[name] for name in ("snapshot_id", "content_digest", "schema_version", "ranking_policy")},
-            "format": form,
-            "rows": rows,
-            "files": {
-                path.name: {"sha256": files.sha256(path), "size_bytes": path.stat().st_size}
-                for path in sorted(aside.iterdir())
-            },
-        }
-        files.write_json(aside / DESCRIPTION, description)
+    home = Home(snapshot.folder.parent.parent)
+    if any(folder.resolve().is_relative_to(own.resolve()) for own in (home.snapshots, home.raw, home.tables)):
+        raise ExportError(f"{folder}: it would lie among the warehouse's own files; name a folder elsewhere")
+    try:
+        with files.writing_folder(folder) as aside:
+            shown, rows = _filled(snapshot, aside, form, write)
+    except duckdb.Error as error:
+        raise ExportError(f"{folder}: {' '.join(str(error).split())}; nothing was exported") from error
+    except OSError as error:
+        # It may name a file of the folder aside, which is gone.
+        raise ExportError(f"{folder}: {error.strerror or error}; nothing was exported") from error
     return Exported(folder, rows, shown.left_out)
+
+
+def _filled(
+    snapshot: Snapshot, folder: Path, form: str, write: Callable[[Shown, Path], Mapping[str, int]]
+) -> tuple[Shown, dict[str, int]]:
+    """Put an export's files into a folder; what was shown, and the rows of each table."""
+    spill = folder / ".spill"
+    with connect(temporary=spill) as connection:
+        shown = Shown(snapshot, connection)
+        rows = dict(write(shown, folder))
+    files.remove_tree(spill)
+    (folder / ATTRIBUTION).write_text(attribution(shown.sources), encoding="utf-8", newline="\n")
+    manifest = snapshot.manifest
+    description = {
+        **{name: manifest[name] for name in ("snapshot_id", "content_digest", "schema_version", "ranking_policy")},
+        "format": form,
+        "rows": rows,
+        "files": {
+            path.name: {"sha256": files.sha256(path), "size_bytes": path.stat().st_size}
+            for path in sorted(folder.iterdir())
+        },
+    }
+    files.write_json(folder / DESCRIPTION, description)
+    return shown, rows
 
 
 def write_tables(form: str, names: Sequence[str]) -> Callable[[Shown, Path], dict[str, int]]:

@@ -31,7 +31,10 @@ class Withdrawal:
 
 @dataclass(frozen=True)
 class Entry:
-    """A snapshot that the pointer named: first from `published_at` on, last from `latest_at` on."""
+    """A snapshot that the pointer named: first from `published_at` on, last from `latest_at` on.
+
+    Its `results_digest` is of the rows of what the sources hold, however they were looked at.
+    """
 
     snapshot_id: str
     content_digest: str
@@ -39,6 +42,11 @@ class Entry:
     published_at: datetime
     latest_at: datetime
     withdrawn: Withdrawal | None = None
+    results_digest: str = ""
+
+    def holds(self, content_digest: str, results_digest: str) -> bool:
+        """Whether it has a content, or the same results."""
+        return self.content_digest == content_digest or self.results_digest == results_digest != ""
 
     def as_record(self) -> dict[str, Any]:
         """The entry as JSON."""
@@ -69,9 +77,9 @@ def write(path: Path, entries: Sequence[Entry]) -> None:
     files.write_json(path, {"snapshots": records, "digest": _digest(records)})
 
 
-def withdrawal(entries: Iterable[Entry], content_digest: str) -> Withdrawal | None:
-    """The withdrawal of a content; None where it was never withdrawn, or published again since."""
-    found = [entry.withdrawn for entry in entries if entry.content_digest == content_digest]
+def withdrawal(entries: Iterable[Entry], content_digest: str, results_digest: str) -> Withdrawal | None:
+    """The withdrawal of a content, or of the same results; None where there was none, or they were published since."""
+    found = [entry.withdrawn for entry in entries if entry.holds(content_digest, results_digest)]
     return found[-1] if found else None
 
 
@@ -99,12 +107,12 @@ def retained(entries: Sequence[Entry], now: datetime, daily: int, monthly: int) 
 
 
 def moment(text: Any) -> datetime | None:
-    """An instant with its zone from its ISO form; None where it is of another form."""
+    """An instant with its zone from its ISO form; None where it is of another form, or so far off that none is near."""
     try:
         found = datetime.fromisoformat(text)
     except (TypeError, ValueError):
         return None
-    return found if found.tzinfo else None
+    return found if found.tzinfo and datetime.min.year < found.year < datetime.max.year else None
 
 
 def _entry(record: Any) -> Entry | None:
@@ -118,8 +126,9 @@ def _entry(record: Any) -> Entry | None:
             published_at=_required_moment(record["published_at"]),
             latest_at=_required_moment(record["latest_at"]),
             withdrawn=Withdrawal(_required_moment(gone["at"]), str(gone["reason"])) if gone else None,
+            results_digest=record.get("results_digest", ""),
         )
-        texts = (entry.content_digest, entry.manifest_sha256)
+        texts = (entry.content_digest, entry.manifest_sha256, entry.results_digest)
         return entry if SNAPSHOT_ID.fullmatch(entry.snapshot_id) and all(isinstance(x, str) for x in texts) else None
     except (KeyError, TypeError, ValueError):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -16,6 +17,7 @@ from filelock import FileLock, Timeout
 
 from warehouse import files
 from warehouse.errors import BusyError, HomeError
+from warehouse.sealed import sealed, unsealed
 
 
 @dataclass(frozen=True)
@@ -64,11 +66,11 @@ class Home:
         status = read_json(self.status)
         sources = status.get("sources") if isinstance(status, dict) else None
         wellformed = isinstance(sources, dict) and all(isinstance(source, dict) for source in sources.values())
-        return status if wellformed and isinstance(status.get("checked_at"), str) else {}
+        return unsealed(status) if wellformed and isinstance(status.get("checked_at"), str) else {}
 
     def write_status(self, status: dict[str, Any]) -> None:
         """Say what an ingest saw."""
-        files.write_json(self.status, status)
+        files.write_json(self.status, sealed(status))
 
     @contextmanager
     def locked(self) -> Iterator[None]:
@@ -94,10 +96,15 @@ class Home:
             raise HomeError(f"{self.root}: the home cannot be locked: {error.strerror or error}") from error
         try:
             now = datetime.now(UTC).isoformat(timespec="seconds")
-            files.write_json(holder, {"process": os.getpid(), "host": socket.gethostname(), "since": now})
             files.remove_leftovers(self.root)
             files.remove_tree(self.temporary)
-            self.temporary.mkdir(parents=True)
+            try:
+                files.write_json(holder, {"process": os.getpid(), "host": socket.gethostname(), "since": now})
+                self.temporary.mkdir(parents=True)
+            except OSError as error:
+                # Whoever wants to make room needs none.
+                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                    raise
             yield
         finally:
             files.remove_tree(self.temporary)

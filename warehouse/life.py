@@ -85,8 +85,7 @@ def roll_back(home: Home, reason: str, to: str | None = None) -> Rollback:
     latest = snapshots.required(home)
     entries = snapshots.entries_of(home)
     if to is None:
-        unlike = entries[-1].content_digest if entries else None
-        target = _newest_sound(home, entries[:-1], unlike)
+        target = _newest_sound(home, entries[:-1], entries[-1] if entries else None)
         if target is None:
             raise SnapshotError(f"{home.root}: no sound snapshot was published before {latest.folder.name}")
     else:
@@ -115,20 +114,20 @@ def _entry_of(home: Home, entries: Sequence[Entry], wanted: Snapshot) -> Entry:
         raise SnapshotError(f"{home.root}: {name} is the latest already")
     if entry.withdrawn:
         raise SnapshotError(f"{home.root}: {name} was withdrawn: {entry.withdrawn.reason}")
-    if any(later.content_digest == entry.content_digest for later in entries[entries.index(entry) + 1 :]):
+    if any(later.holds(entry.content_digest, entry.results_digest) for later in entries[entries.index(entry) + 1 :]):
         raise SnapshotError(f"{home.root}: {name} has the same content as one after it; name an earlier one")
     if damage := next(snapshots.damage_of(home, wanted), None):
         raise SnapshotError(f"{damage}; name another snapshot")
     return entry
 
 
-def _newest_sound(home: Home, entries: Sequence[Entry], unlike: str | None = None) -> Entry | None:
-    """The last entry that was not withdrawn, has another content, and whose files are as they were published."""
+def _newest_sound(home: Home, entries: Sequence[Entry], unlike: Entry | None = None) -> Entry | None:
+    """The last entry that was not withdrawn, has other results, and whose files are as they were published."""
     for entry in reversed(entries):
         snapshot = Snapshot(home.snapshots / entry.snapshot_id)
         if (
             entry.withdrawn is None
-            and entry.content_digest != unlike
+            and not (unlike and entry.holds(unlike.content_digest, unlike.results_digest))
             and snapshot.folder.is_dir()
             and next(snapshots.damage_of(home, snapshot), None) is None
         ):
@@ -143,7 +142,9 @@ def _repaired_pointer(home: Home, entries: Sequence[Entry]) -> Snapshot | None:
     except SnapshotError:
         pointed = None
     if pointed and pointed.folder.is_dir() and not (entries and entries[-1].withdrawn):
-        if not snapshots.link_leads_to(home, pointed):
+        if not snapshots.points_as_written(home, entries):
+            snapshots.point_at(home, pointed)
+        elif not snapshots.link_leads_to(home, pointed):
             snapshots.link_to(home, pointed)
         return pointed
     target = _newest_sound(home, entries)

@@ -16,6 +16,7 @@ import pyarrow as pa
 from warehouse import files
 from warehouse.errors import HomeError, UnreadableError
 from warehouse.home import read_json
+from warehouse.sealed import SEAL, is_sealed, sealed, unsealed
 from warehouse.sparse import Range, SparseFile
 
 __all__ = ["Collection", "Range", "RawFile", "RawStore"]
@@ -223,9 +224,12 @@ class RawStore:
 
     def record(self, content_digest: str) -> RawFile | None:
         """The fetch record of a file; None where there is none that can be used."""
+        record = read_json(self._record(content_digest))
         try:
-            file = self.from_record(read_json(self._record(content_digest)))
+            file = self.from_record(unsealed(record))
         except (AttributeError, KeyError, TypeError, ValueError):
+            return None
+        if SEAL in record and not is_sealed(record):
             return None
         return file if file.content_digest == content_digest and file.ranges else None
 
@@ -236,7 +240,7 @@ class RawStore:
             HomeError: where it cannot be written.
         """
         try:
-            files.write_json(self._record(file.content_digest), file.as_record())
+            files.write_json(self._record(file.content_digest), sealed(file.as_record()))
         except OSError as error:
             raise HomeError(f"{file.locator}: cannot be kept in {self.root}: {error.strerror or error}") from error
 
@@ -254,7 +258,7 @@ class RawStore:
 
     def remember(self, collection: Collection) -> None:
         """Make these the last good files of their source."""
-        files.write_json(self._listing(collection.source), collection.as_record())
+        files.write_json(self._listing(collection.source), sealed(collection.as_record()))
 
     def from_record(self, record: dict[str, Any]) -> RawFile:
         """A file from its JSON form."""

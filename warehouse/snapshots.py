@@ -6,7 +6,7 @@ import logging
 import os
 import tempfile
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +19,9 @@ from warehouse.database import connect
 from warehouse.errors import SnapshotError
 from warehouse.history import SNAPSHOT_ID, Entry
 from warehouse.home import Home, read_json
+from warehouse.identity import canonical_json, digest
+from warehouse.manifests import is_manifest
+from warehouse.sealed import is_sealed
 from warehouse.verification import require_whole
 
 log = logging.getLogger("kernelmart")
@@ -27,7 +30,8 @@ DATABASE = "kernelmart.duckdb"
 MANIFEST = "manifest.json"
 # Snapshots that this process found to be sound, with the state of their files then.
 _found_sound: dict[Path, list[tuple[str, int, int, int]]] = {}
-_MANIFEST_KEYS = {"snapshot_id", "created_at", "content_digest", "inputs", "inputs_key", "tables", "files"}
+# Tables that say how and when the sources were looked at, and not what they hold.
+_OF_THE_LOOK = ("drift", "movements", "snapshot", "source_files", "sources")
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,7 @@ class Snapshot:
             SnapshotError: where the manifest is not there or damaged.
         """
         manifest = read_json(self.folder / MANIFEST)
-        wellformed = isinstance(manifest, dict) and manifest.keys() >= _MANIFEST_KEYS
-        if not wellformed or not isinstance(manifest["files"], dict) or not isinstance(manifest["tables"], dict):
+        if not is_manifest(manifest):
             raise SnapshotError(f"{self.folder}: there is no snapshot with a manifest that can be read")
         return dict(manifest)
 
@@ -58,6 +61,16 @@ class Snapshot:
     def snapshot_id(self) -> str:
         """Name of the snapshot."""
         return str(self.manifest["snapshot_id"])
+
+    @property
+    def results_digest(self) -> str:
+        """Digest over the rows of what the sources hold, however they were looked at.
+
+        Raises:
+            SnapshotError: where the manifest is damaged.
+        """
+        tables = self.manifest["tables"].items()
+        return digest(canonical_json({name: table["digests"] for name, table in tables if name not in _OF_THE_LOOK}))
 
     @property
     def database(self) -> Path:
@@ -135,26 +148,33 @@ def damage_of(home: Home, snapshot: Snapshot) -> Iterator[str]:
     """One line for each file of a snapshot that is not as it was published, its manifest too."""
     name = snapshot.folder.name
     manifest = snapshot.folder / MANIFEST
-    pointer = _pointer(home) or {}
-    if pointer.get("path") == name:
+    pointer, (entries, whole) = _pointer(home) or {}, history.read(history_path(home))
+    stated = next((entry.manifest_sha256 for entry in entries if entry.snapshot_id == name), None)
+    if pointer.get("path") == name and not (stated and whole):
         stated = pointer.get("manifest_sha256")
-    else:
-        entries, _ = history.read(history_path(home))
-        stated = next((entry.manifest_sha256 for entry in entries if entry.snapshot_id == name), None)
     if stated is not None and manifest.is_file() and stated != files.sha256(manifest):
         yield f"{manifest}: its bytes are not those that were published"
     yield from snapshot.damage()
 
 
 def damage_beside(home: Home) -> Iterator[str]:
-    """One line for each thing that is wrong with the pointer, its link and its history."""
+    """One line for each thing that is wrong with the pointer, its link, its history, and the status."""
+    if home.status.exists() and not is_sealed(read_json(home.status)):
+        yield f"{home.status}: it no longer says what was written"
     pointer = _pointer(home)
     if pointer is None and published(home):
         yield f"{_pointer_path(home)}: the pointer to the latest snapshot cannot be read"
     elif pointer and not link_leads_to(home, Snapshot(home.snapshots / pointer["path"])):
         yield f"{home.snapshots / 'latest'}: the link does not lead to the snapshot that the pointer names"
-    if published(home) and not history.read(history_path(home))[1]:
+    entries, whole = history.read(history_path(home))
+    if published(home) and not whole:
         yield f"{history_path(home)}: the history of the pointer is gone or damaged"
+        # What is left is the snapshot itself.
+        moved = history.moment(pointer.get("published_at")) if pointer else None
+        adopted = _adopted(Snapshot(home.snapshots / pointer["path"])) if pointer else []
+        entries = [replace(one, latest_at=moved or one.latest_at) for one in adopted]
+    if pointer and not points_as_written(home, entries):
+        yield f"{_pointer_path(home)}: it does not say what was written"
 
 
 def required(home: Home) -> Snapshot:
@@ -210,12 +230,15 @@ def discard_draft(home: Home) -> None:
     files.remove_tree(draft_folder(home))
 
 
-def publish(home: Home, draft: Snapshot) -> Snapshot:
+def publish(home: Home, draft: Snapshot, *, forced: bool = False) -> Snapshot:
     """Make a draft the latest snapshot, in one step. The caller holds the home's lock.
 
     Raises:
-        SnapshotError: where the draft is not whole, or a snapshot of its name is there.
+        SnapshotError: where the draft is not whole, a snapshot of its name is there, or, unless it is forced, its
+            content was withdrawn.
     """
+    if not forced and (reason := withdrawn_reason(home, draft)):
+        raise SnapshotError(f"{draft.folder}: its content was withdrawn ({reason}); ingest with --force to publish it")
     require_whole(draft)
     target = home.snapshots / draft.snapshot_id
     if target.exists():
@@ -233,17 +256,16 @@ def publish(home: Home, draft: Snapshot) -> Snapshot:
 
 def point_at(home: Home, snapshot: Snapshot) -> None:
     """Move the pointer, and the link for people, to a snapshot; then enter it into the history."""
-    files.write_json(
-        _pointer_path(home),
-        {
-            "snapshot_id": snapshot.snapshot_id,
-            "path": snapshot.folder.name,
-            "manifest_sha256": files.sha256(snapshot.folder / MANIFEST),
-            "published_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
-        },
-    )
+    sha256 = files.sha256(snapshot.folder / MANIFEST)
+    files.write_json(_pointer_path(home), _pointer_to(snapshot.folder.name, sha256, datetime.now(UTC)))
     link_to(home, snapshot)
     history.write(history_path(home), entries_of(home))
+
+
+def points_as_written(home: Home, entries: Iterable[Entry]) -> bool:
+    """Whether the pointer says just what it would of one of the history's entries."""
+    pointer = _pointer(home)
+    return any(pointer == _pointer_to(one.snapshot_id, one.manifest_sha256, one.latest_at) for one in entries)
 
 
 def link_to(home: Home, snapshot: Snapshot) -> None:
@@ -288,6 +310,8 @@ def entries_of(home: Home) -> list[Entry]:
         if snapshot.folder.name not in known and (not whole or snapshot.folder.name == pointer.get("path"))
         for adopted in _adopted(snapshot)
     ]
+    if not whole:
+        entries.sort(key=lambda entry: entry.latest_at)
     for entry in entries:
         if entry.snapshot_id == pointer.get("path"):
             moved = history.moment(pointer.get("published_at")) or entry.latest_at
@@ -295,9 +319,12 @@ def entries_of(home: Home) -> list[Entry]:
     return entries
 
 
-def withdrawn_reason(home: Home, content_digest: str) -> str | None:
-    """Why and when a content was withdrawn; None where it was not, or was published again since."""
-    found = history.withdrawal(entries_of(home), content_digest)
+def withdrawn_reason(home: Home, snapshot: Snapshot) -> str | None:
+    """Why and when the content of a snapshot or draft was withdrawn; None where it was not, or was published since.
+
+    That a source could not be asked, or was asked again, makes no other content of the same results.
+    """
+    found = history.withdrawal(entries_of(home), snapshot.manifest["content_digest"], snapshot.results_digest)
     return f"{found.reason} ({found.at:%Y-%m-%d %H:%M} UTC)" if found else None
 
 
@@ -308,22 +335,18 @@ def _state(home: Home, snapshot: Snapshot) -> list[tuple[str, int, int, int]]:
     return [(str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for path, stat in stats]
 
 
-def _as_stated(path: Path, stated: Any) -> bool:
+def _as_stated(path: Path, stated: dict[str, Any]) -> bool:
     """Whether a file has the size and digest that a manifest states."""
-    return (
-        isinstance(stated, dict)
-        and stated.get("size_bytes") == path.stat().st_size
-        and stated.get("sha256") == files.sha256(path)
-    )
+    return bool(stated["size_bytes"] == path.stat().st_size and stated["sha256"] == files.sha256(path))
 
 
 def _adopted(snapshot: Snapshot) -> list[Entry]:
     """What a snapshot says of itself as an entry of the history; none where its name is no time."""
     manifest = snapshot.folder / MANIFEST
     try:
-        content_digest = str(snapshot.manifest["content_digest"])
+        content_digest, results_digest = str(snapshot.manifest["content_digest"]), snapshot.results_digest
     except SnapshotError:
-        content_digest = ""
+        content_digest = results_digest = ""
     try:
         built = datetime.strptime(snapshot.folder.name.partition("-")[0], "%Y%m%dT%H%M%S%z")
     except ValueError:
@@ -335,12 +358,22 @@ def _adopted(snapshot: Snapshot) -> list[Entry]:
             manifest_sha256=files.sha256(manifest) if manifest.is_file() else "",
             published_at=built,
             latest_at=built,
+            results_digest=results_digest,
         )
     ]
 
 
 def _pointer_path(home: Home) -> Path:
     return home.snapshots / "latest.json"
+
+
+def _pointer_to(name: str, manifest_sha256: str, at: datetime) -> dict[str, str]:
+    return {
+        "snapshot_id": name,
+        "path": name,
+        "manifest_sha256": manifest_sha256,
+        "published_at": at.isoformat(timespec="milliseconds"),
+    }
 
 
 def _pointer(home: Home) -> dict[str, Any] | None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -21,6 +23,7 @@ PIECE_BYTES = 8 << 20
 _URL = re.compile(r"(?P<protocol>[A-Za-z][A-Za-z0-9+.-]*)://(?P<rest>[^\s'\"<>]*)")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::)")
 _HIDDEN = "***"
+_LOCAL = ("file", "local")
 
 
 def is_url(text: str) -> bool:
@@ -52,6 +55,12 @@ class Store:
 
     url: str
 
+    def __post_init__(self) -> None:
+        protocol, _, place = self.url.rpartition("://")
+        # Else whatever folder a command is run in would be part of it.
+        if not place.strip("/") or (protocol in _LOCAL and not place.startswith("/")):
+            raise StoreError(f"{redacted(self.url)}: it names no folder; a folder of this machine begins with file:///")
+
     def __str__(self) -> str:
         return redacted(self.url).rstrip("/")
 
@@ -62,6 +71,11 @@ class Store:
         """URL of a file, without secrets."""
         place, mark, hidden = str(self).partition("?")
         return f"{place.rstrip('/')}/{name}{mark}{hidden}"
+
+    def is_within(self, folder: Path) -> bool:
+        """Whether it is a folder of this machine, and is or lies in another."""
+        protocol, _, place = self.url.rpartition("://")
+        return protocol in _LOCAL and Path(place).resolve().is_relative_to(folder.resolve())
 
     def sizes(self, folder: str) -> dict[str, int]:
         """Size in bytes of each file below a folder, by its name inside that folder."""
@@ -171,6 +185,8 @@ class Store:
             yield
         # Each file system has errors of its own, and their words may hold what the URL keeps secret.
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise StoreError(f"{self.address(name)}: {os.strerror(error.errno)}; make room there") from None
             said = self._scrubbed(" ".join(str(error).split()))[:300] or type(error).__name__
             raise StoreError(
                 f"{self.address(name)}: the store cannot be used ({said}); check its address, the network and the "

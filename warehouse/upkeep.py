@@ -12,6 +12,7 @@ from warehouse import files
 from warehouse.errors import HomeError
 from warehouse.home import read_json
 from warehouse.raw import RawFile, RawStore
+from warehouse.sealed import is_sealed
 
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
@@ -48,8 +49,13 @@ def damage_of_lists(raw: RawStore) -> Iterator[str]:
         if collection is None:
             yield f"{where}: the list of the source's files cannot be read"
             continue
+        if not is_sealed(read_json(where)):
+            yield f"{where}: it no longer says what was written"
         for file in collection.files:
             yield from _gone(file, str(where))
+    for path in sorted((raw.root / "walks").glob("*.json")):
+        if not is_sealed(read_json(path)):
+            yield f"{path}: it no longer says what was written"
 
 
 def _gone(file: RawFile, where: str) -> Iterator[str]:

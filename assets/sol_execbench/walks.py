@@ -15,6 +15,7 @@ from warehouse import files
 from warehouse.errors import HomeError
 from warehouse.home import read_json
 from warehouse.raw import RawFile, RawStore
+from warehouse.sealed import sealed
 
 NIGHTS = 7
 # A walk that was broken off longer ago than this is no longer gone on with: another night has begun.
@@ -88,7 +89,7 @@ class Walks:
         }
         path = _path(raw)
         try:
-            files.write_bytes(path, (json.dumps(record) + "\n").encode())
+            files.write_bytes(path, (json.dumps(sealed(record)) + "\n").encode())
         except OSError as error:
             raise HomeError(f"{path}: cannot be written: {error.strerror or error}") from error
 

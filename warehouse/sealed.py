@@ -1,0 +1,25 @@
+"""JSON files of which damage is seen: each states the digest of all else that it says."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+SEAL = "digest"
+
+
+def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON object with the digest of what it says."""
+    return {**value, SEAL: "sha256:" + hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()}
+
+
+def unsealed(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A JSON object without its digest."""
+    return {name: one for name, one in value.items() if name != SEAL}
+
+
+def is_sealed(value: Any) -> bool:
+    """Whether a JSON value says what was written."""
+    return isinstance(value, dict) and value == sealed(unsealed(value))
