@@ -53,6 +53,7 @@ SCALE ?= 1
 bench: install
 	$(BIN)/python -m benchmarks.ranking
 	$(BIN)/python -m benchmarks.pipeline --scale $(SCALE)
+	$(BIN)/python -m benchmarks.sources
 
 # Fails only where an ingest has become several times slower beside the floor, or much larger.
 bench-check: install

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from assets.kernelbot import documents as kernelbot
+from assets.kernelbot.terms import SOURCE as KERNELBOT
 from assets.sol_execbench import environment as sol_execbench
 from warehouse.identity import kebab
 
@@ -23,7 +24,7 @@ def run_metadata(row: Row) -> dict[str, Any]:
     """
     labels = {"labels": row["labels"]} if row["labels"] else {}
     number = row["submission_id"]
-    if row["source"] == kernelbot.SOURCE:
+    if row["source"] == KERNELBOT:
         axes = None if row["primary_metric"] == "score" else row["axes"]
         return {**kernelbot.run_metadata(row["problem"], number, row["case_index"], axes), **labels}
     return {
@@ -35,7 +36,7 @@ def run_metadata(row: Row) -> dict[str, Any]:
 
 def protocol_metadata(row: Row) -> dict[str, Any]:
     """Name and title of a protocol: `source`, `primary_metric`, `primary_statistic` and `version`."""
-    if row["source"] == kernelbot.SOURCE:
+    if row["source"] == KERNELBOT:
         return kernelbot.protocol_metadata(row["primary_statistic"] if row["primary_metric"] == "score" else None)
     version = row["version"]
     return {"name": sol_execbench.protocol_name(version), "title": sol_execbench.protocol_title(version)}
@@ -44,7 +45,7 @@ def protocol_metadata(row: Row) -> dict[str, Any]:
 def environment_metadata(row: Row) -> dict[str, Any]:
     """Name and title of an environment: `source`, `primary_metric`, `runner` and `version`."""
     label, version = row["runner"], row["version"]
-    if row["source"] == kernelbot.SOURCE:
+    if row["source"] == KERNELBOT:
         return kernelbot.environment_metadata(label, aggregate=row["primary_metric"] == "score")
     return {
         "name": sol_execbench.environment_name(label, version),
@@ -55,7 +56,7 @@ def environment_metadata(row: Row) -> dict[str, Any]:
 def implementation_metadata(row: Row) -> dict[str, Any]:
     """Name, title and, where the source names one, author: `source`, `problem`, `submission_id` and `author_name`."""
     number = row["submission_id"]
-    if row["source"] == kernelbot.SOURCE:
+    if row["source"] == KERNELBOT:
         named = {"name": f"kernelbot-submission-{number}", "title": f"{row['problem']} · submission {number}"}
     else:
         title = " · ".join(part for part in (row["author_name"], row["problem"]) if part)
@@ -65,7 +66,7 @@ def implementation_metadata(row: Row) -> dict[str, Any]:
 
 def implementation_slug(row: Row) -> str:
     """Name for addresses of an implementation: `source`, `problem`, `submission_id` and `author_name`."""
-    if row["source"] == kernelbot.SOURCE:
+    if row["source"] == KERNELBOT:
         return kebab(f"kernelbot-{row['problem']}-{row['submission_id']}")
     return kebab(f"sol-{row['problem']}-{row['author_name'] or row['submission_id']}")
 

@@ -13,13 +13,14 @@ from assets.kernelbot import assets as kernelbot
 from assets.kernelbot import build as kernelbot_build
 from assets.kernelbot import normalise as kernelbot_normalise
 from assets.kernelbot import read as kernelbot_read
+from assets.kernelbot import terms as kernelbot_terms
 from assets.kernelbot.facts import facts_revision
 from assets.kernelbot.source_tables import versions as source_versions
 from assets.pictures import pictures
 from assets.sol_execbench import assets as sol_execbench
 from assets.sol_execbench import build as sol_execbench_build
-from assets.sol_execbench import definitions as sol_definitions
 from assets.sol_execbench import normalise as sol_normalise
+from assets.sol_execbench import terms as sol_execbench_terms
 from assets.sol_execbench.pull import oldest_walk
 from assets.tables import log, row_counts, step, table_results, table_specs
 from warehouse import drafts, snapshots
@@ -36,8 +37,8 @@ DRAFT = dg.AssetKey([GROUP, "draft"])
 SNAPSHOT = dg.AssetKey([GROUP, "snapshot"])
 # State of the last stage before the tables, and terms, of each source.
 _SOURCES = {
-    "kernelbot/rows": kernelbot_build.TERMS,
-    "sol_execbench/answers": sol_execbench_build.TERMS,
+    "kernelbot/rows": kernelbot_terms.TERMS,
+    "sol_execbench/answers": sol_execbench_terms.TERMS,
 }
 # Versions of what makes the tables: a snapshot made by others is made anew.
 _VERSIONS = (kernelbot_read.PARSER, kernelbot_normalise.VERSION, sol_normalise.VERSION, ranking.VERSION)
@@ -340,7 +341,7 @@ def _write_status(warehouse: Any, collections: list[Collection], published: snap
             "stale_because": list(collection.stale),
             "files": collection.inputs(),
         }
-        if collection.source == sol_definitions.SOURCE and (oldest := oldest_walk(warehouse.raw)):
+        if collection.source == sol_execbench_terms.SOURCE and (oldest := oldest_walk(warehouse.raw)):
             sources[collection.source]["oldest_walk_at"] = oldest.isoformat(timespec="seconds")
     warehouse.home.write_status(
         {

@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from assets.kernelbot.build import TERMS as KERNELBOT
-from assets.sol_execbench.build import TERMS as SOL_EXECBENCH
+from assets.kernelbot.terms import TERMS as KERNELBOT
+from assets.sol_execbench.terms import TERMS as SOL_EXECBENCH
 from warehouse import files
 from warehouse.errors import SnapshotError
 from warehouse.home import Home, read_json

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 # Each makes a command wait that has no use for it.
-HEAVY = ("dagster", "huggingface_hub", "matplotlib", "pandas", "sqlalchemy")
+HEAVY = ("dagster", "huggingface_hub", "matplotlib", "pandas", "polars", "scipy", "sqlalchemy")
 LOOK = """
 import json, sys
 from click.testing import CliRunner

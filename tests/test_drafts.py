@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.small_snapshot import draft, publish, small_results
-from warehouse import drafts, files, snapshots
+from warehouse import drafts, parquet, snapshots
 from warehouse.home import Home
 
 
@@ -26,13 +26,13 @@ def test_parts_made_of_the_same_are_the_files_of_the_snapshot_before(
 ) -> None:
     before = snapshots.required(publish(tmp_path))
     written: list[str] = []
-    original = files.write_parquet
+    original = parquet.write_parquet
 
     def write(path: Path, *given: Any, **named: Any) -> int:
         written.append(path.parent.name)
         return original(path, *given, **named)
 
-    monkeypatch.setattr(files, "write_parquet", write)
+    monkeypatch.setattr(parquet, "write_parquet", write)
     made = draft(Home(tmp_path))
     assert made.manifest["content_digest"] == before.manifest["content_digest"]
     # Runs and their figures are not even written, the other tables are and then give way.
@@ -89,7 +89,7 @@ def test_row_groups_of_a_clustered_part_have_one_value_each(tmp_path: Path) -> N
     path = tmp_path / "part.parquet"
     names = ["b", None, "a", "b", "a", "c"] * 50
     rows = pa.table({"name": pa.array(names, pa.string()), "number": pa.array(range(300), pa.int64())})
-    count = files.write_part(path, rows.to_batches(max_chunksize=77), rows.schema, clustered_by="name")
+    count = parquet.write_part(path, rows.to_batches(max_chunksize=77), rows.schema, clustered_by="name")
     written = pq.ParquetFile(path)
     groups = [written.read_row_group(i)["name"].unique().to_pylist() for i in range(written.num_row_groups)]
     assert count == 300
@@ -101,10 +101,10 @@ def test_row_groups_of_a_clustered_part_have_one_value_each(tmp_path: Path) -> N
 
 def test_batches_made_ahead_come_in_order_and_with_their_error() -> None:
     batches = [pa.record_batch({"a": [i]}) for i in range(9)]
-    assert list(files.ahead(batches)) == batches
-    assert list(files.ahead([])) == []
+    assert list(parquet.ahead(batches)) == batches
+    assert list(parquet.ahead([])) == []
     # Whoever stops early is not kept waiting.
-    assert list(itertools.islice(files.ahead(batches), 2)) == batches[:2]
+    assert list(itertools.islice(parquet.ahead(batches), 2)) == batches[:2]
 
     def broken() -> Iterator[pa.RecordBatch]:
         yield from batches[:3]
@@ -112,5 +112,5 @@ def test_batches_made_ahead_come_in_order_and_with_their_error() -> None:
 
     got: list[pa.RecordBatch] = []
     with pytest.raises(ValueError, match="broken off"):
-        got.extend(files.ahead(broken()))
+        got.extend(parquet.ahead(broken()))
     assert got == batches[:3]

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from warehouse import files
-from warehouse.files import ROW_GROUP_ROWS
+from warehouse import files, parquet
+from warehouse.parquet import ROW_GROUP_ROWS
 
 SCHEMA = pa.schema([("name", pa.string()), ("value", pa.float64()), ("tags", pa.list_(pa.string()))])
 
@@ -123,7 +123,7 @@ def test_equal_rows_give_equal_bytes_however_they_come_in(tmp_path: Path) -> Non
     contents = set()
     for number, way in enumerate(ways):
         path = tmp_path / f"{number}.parquet"
-        assert files.write_parquet(path, way, SCHEMA, sort=("name",), metadata={"b": "2", "a": "1"}) == len(table)
+        assert parquet.write_parquet(path, way, SCHEMA, sort=("name",), metadata={"b": "2", "a": "1"}) == len(table)
         contents.add(path.read_bytes())
     assert len(contents) == 1
     read = pq.read_table(tmp_path / "0.parquet")
@@ -136,7 +136,7 @@ def test_equal_rows_give_equal_bytes_however_they_come_in(tmp_path: Path) -> Non
 def test_a_file_says_what_it_is_how_it_is_sorted_and_where_values_are(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     table = rows(10)
-    files.write_parquet(
+    parquet.write_parquet(
         path, batches(table, 4), SCHEMA, sort=("name",), metadata={"about": "x"}, bloom_filters=("name",)
     )
     group = pq.ParquetFile(path).metadata.row_group(0)
@@ -148,27 +148,27 @@ def test_a_file_says_what_it_is_how_it_is_sorted_and_where_values_are(tmp_path: 
         text = "select path_in_schema from parquet_metadata($path) where bloom_filter_offset is not null"
         assert connection.execute(text, {"path": str(path)}).fetchall() == [("name",)]
     plain = tmp_path / "b.parquet"
-    files.write_parquet(plain, batches(table, 4), SCHEMA)
+    parquet.write_parquet(plain, batches(table, 4), SCHEMA)
     assert len(pq.ParquetFile(plain).metadata.row_group(0).sorting_columns) == 0
 
 
 def test_a_table_of_no_rows_has_its_schema(tmp_path: Path) -> None:
     for number, none in enumerate(([], batches(rows(1).slice(0, 0), 1), [rows(3).to_batches()[0].slice(3)])):
         path = tmp_path / f"{number}.parquet"
-        assert files.write_parquet(path, none, SCHEMA) == 0
+        assert parquet.write_parquet(path, none, SCHEMA) == 0
         assert pq.read_table(path).equals(SCHEMA.empty_table())
     assert len({path.read_bytes() for path in tmp_path.iterdir()}) == 1
 
 
 def test_rows_are_cast_to_the_schema_of_the_file(tmp_path: Path) -> None:
     given = pa.table({"name": pa.array(["a"], pa.large_string()), "value": [1], "tags": pa.nulls(1)})
-    files.write_parquet(tmp_path / "a.parquet", given.to_batches(), SCHEMA)
+    parquet.write_parquet(tmp_path / "a.parquet", given.to_batches(), SCHEMA)
     assert pq.read_table(tmp_path / "a.parquet").to_pylist() == [{"name": "a", "value": 1.0, "tags": None}]
 
 
 def test_rows_that_stop_coming_leave_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    files.write_parquet(path, batches(rows(3), 3), SCHEMA)
+    parquet.write_parquet(path, batches(rows(3), 3), SCHEMA)
     before = path.read_bytes()
 
     def broken() -> Iterator[pa.RecordBatch]:
@@ -176,14 +176,14 @@ def test_rows_that_stop_coming_leave_the_old_file(tmp_path: Path) -> None:
         raise StopError
 
     with pytest.raises(StopError):
-        files.write_parquet(path, broken(), SCHEMA)
+        parquet.write_parquet(path, broken(), SCHEMA)
     assert (everything(tmp_path), path.read_bytes()) == (["a.parquet"], before)
 
 
 def test_a_null_where_none_may_be_is_refused_and_leaves_nothing(tmp_path: Path) -> None:
     strict = pa.schema([pa.field("name", pa.string(), nullable=False)])
     with pytest.raises((pa.ArrowInvalid, ValueError)):
-        files.write_parquet(tmp_path / "a.parquet", pa.table({"name": ["a", None]}).to_batches(), strict)
+        parquet.write_parquet(tmp_path / "a.parquet", pa.table({"name": ["a", None]}).to_batches(), strict)
     assert everything(tmp_path) == []
 
 
@@ -217,7 +217,7 @@ def test_a_published_folder_can_be_removed(tmp_path: Path) -> None:
     [
         lambda path: files.write_bytes(path, b"x"),
         lambda path: files.write_json(path, {}),
-        lambda path: files.write_parquet(path, batches(rows(1), 1), SCHEMA),
+        lambda path: parquet.write_parquet(path, batches(rows(1), 1), SCHEMA),
     ],
 )
 def test_a_place_that_cannot_be_written_to_is_an_error(tmp_path: Path, write: Callable[[Path], Any]) -> None:

@@ -18,8 +18,8 @@ import pytest
 from assets.kernelbot.facts import facts_revision
 from tests.small_snapshot import case_result, publish, small_results
 from warehouse.contracts import PARQUET_ONLY, RANKING_POLICY, SCHEMA_VERSION, TABLES, Table
-from warehouse.files import ROW_GROUP_ROWS, write_parquet
 from warehouse.home import Home
+from warehouse.parquet import ROW_GROUP_ROWS, write_parquet
 from warehouse.snapshots import Snapshot, published, required
 from warehouse.texts import write_texts
 

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from assets.kernelbot.build import build_tables, read_files
-from assets.kernelbot.documents import SOURCE
+from assets.kernelbot.terms import SOURCE
 from pipelines import sources
 from pipelines.ingest import Outcome, ingest
 from pipelines.resources import Request

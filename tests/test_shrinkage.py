@@ -8,7 +8,7 @@ import pytest
 
 from assets.shrinkage import losses, require_no_losses
 from tests.tables import arrow
-from warehouse import files
+from warehouse import parquet
 from warehouse.contracts import TABLES
 from warehouse.errors import SnapshotError
 from warehouse.snapshots import Snapshot
@@ -29,7 +29,7 @@ def snapshot(folder: Path, boards: Boards) -> Snapshot:
     ]  # fmt: skip
     for name, rows in (("submissions", submissions), ("runs", runs)):
         table = arrow(TABLES[name], rows)
-        files.write_parquet(folder / "parquet" / name / "all.parquet", table.to_batches(), table.schema)
+        parquet.write_parquet(folder / "parquet" / name / "all.parquet", table.to_batches(), table.schema)
     return Snapshot(folder)
 
 
@@ -81,7 +81,7 @@ def test_a_file_that_is_gone_is_named(tmp_path: Path) -> None:
         for one, there in ((before, files_before), (now, kept)):
             rows = [{"source": source, "locator": locator} for source, locator in there]
             table = arrow(TABLES["source_files"], rows)
-            files.write_parquet(one.folder / "parquet/source_files/all.parquet", table.to_batches(), table.schema)
+            parquet.write_parquet(one.folder / "parquet/source_files/all.parquet", table.to_batches(), table.schema)
         found.append(losses(before, now))
     lost = f"{KERNELBOT} has lost 4 of its 9 runs"
     assert [lines[0] for lines in found] == [

@@ -13,10 +13,10 @@ import pytest
 
 from assets.sol_execbench import kernel_parts
 from assets.sol_execbench.build import build_tables, check_answers
-from assets.sol_execbench.definitions import SOURCE
 from assets.sol_execbench.groups import Group
 from assets.sol_execbench.normalise import Batch, in_order, normalise
 from assets.sol_execbench.read import Answer
+from assets.sol_execbench.terms import SOURCE
 from tests.sol_answers import FETCHED_AT, answer, corpus, definition, listed, submission
 from warehouse.errors import UnreadableError
 from warehouse.parts import Part, PartStore

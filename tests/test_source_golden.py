@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from assets.kernelbot.build import build_tables, read_files
-from assets.kernelbot.documents import SOURCE
+from assets.kernelbot.terms import SOURCE
 from tests.conftest import SHARED
 from warehouse.parts import PartStore
 from warehouse.raw import Collection, RawFile

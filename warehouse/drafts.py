@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from warehouse import attribution, croissant, datapackage, files
+from warehouse import attribution, croissant, datapackage, files, parquet
 from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES, Table
 from warehouse.database import connect, open_files
 from warehouse.digests import RowsDigest
@@ -189,7 +189,7 @@ class _Writer:
         source, problems = group[0][0], [problem for _, problem in group]
         limits = {"source": source, "first": problems[0], "last": problems[-1], "problems": problems}
         rows = self._connection.sql(statement(f"snapshot/{name}"), params=limits).to_arrow_reader(BATCH_ROWS)
-        pieces = itertools.groupby(_pieces(files.ahead(rows)), key=operator.itemgetter(0))
+        pieces = itertools.groupby(_pieces(parquet.ahead(rows)), key=operator.itemgetter(0))
         without = set(problems)
         for problem, of_problem in pieces:
             self._write_rows(name, _part_of(source, problem), (piece for _, piece in of_problem))
@@ -251,7 +251,7 @@ class _Writer:
 
     def _write(self, name: str, part: str, text: str) -> None:
         rows = self._connection.sql(text).to_arrow_reader(BATCH_ROWS)
-        self._write_rows(name, part, files.ahead(rows))
+        self._write_rows(name, part, parquet.ahead(rows))
 
     def _write_rows(self, name: str, part: str, batches: Iterable[pa.RecordBatch]) -> None:
         table = TABLES[name]
@@ -266,7 +266,7 @@ class _Writer:
                 yield rows
 
         path = self._folder / "parquet" / name / "part"
-        files.write_parquet(
+        parquet.write_parquet(
             path,
             counted(),
             schema,

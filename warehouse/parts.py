@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warehouse import files
+from warehouse import files, parquet
 from warehouse.home import read_json
 
 
@@ -56,8 +56,8 @@ class PartWriter:
         clustered_by: str | None = None,
     ) -> int:
         """Write a table of the part; the row count. Each row group has one value alone of the column `clustered_by`."""
-        ready = batches.to_batches() if isinstance(batches, pa.Table) else files.ahead(batches)
-        self.counts[table] = files.write_part(self.part.path(table), ready, schema, clustered_by=clustered_by)
+        ready = batches.to_batches() if isinstance(batches, pa.Table) else parquet.ahead(batches)
+        self.counts[table] = parquet.write_part(self.part.path(table), ready, schema, clustered_by=clustered_by)
         return self.counts[table]
 
 

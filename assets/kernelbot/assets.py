@@ -6,8 +6,8 @@ from typing import Any
 import dagster as dg
 
 from assets.kernelbot.build import PATTERNS, TABLE_NAMES, build_tables, read_files
-from assets.kernelbot.documents import SOURCE
 from assets.kernelbot.pull import pull
+from assets.kernelbot.terms import SOURCE
 from assets.retries import retried
 from assets.tables import row_counts, step, table_results, table_specs
 from warehouse import snapshots

@@ -17,13 +17,13 @@ from assets.kernelbot.boards import (
     read_boards,
     read_known_sources,
 )
-from assets.kernelbot.documents import SOURCE
 from assets.kernelbot.facts import facts_revision, load_boards
 from assets.kernelbot.normalise import VERSION, BoardListing, FileRows, Normaliser
 from assets.kernelbot.read import PARSER, ROWS, SubmissionsFile, raw_json
 from assets.kernelbot.source_tables import TABLE_NAMES as SOURCE_TABLES
 from assets.kernelbot.source_tables import SourceTables
 from assets.kernelbot.source_tables import versions as source_versions
+from assets.kernelbot.terms import SOURCE
 from assets.submission_sources.build import Depth, read_sources
 from assets.submission_sources.kept import kept_of
 from warehouse.contracts import SCHEMA_VERSION, TABLES
@@ -34,16 +34,6 @@ from warehouse.raw import Collection, RawFile
 from warehouse.snapshots import Snapshot
 
 PATTERNS = ("*.parquet",)
-TERMS: dict[str, Any] = {
-    "source": SOURCE,
-    "name": "GPU MODE KernelBot",
-    "url": "https://huggingface.co/datasets/GPUMODE/kernelbot-data",
-    "license": "June 9 Researcher Reciprocity License v1.0",
-    "attribution": "GPU Mode and the KernelBot dataset",
-    "terms": "May be republished with notice and attribution; training an AI system on it obliges to reciprocity.",
-    "redistributable": True,
-    "freshness_days": 7,
-}
 # The tables of the contract that this source has rows of.
 TABLE_NAMES = (
     "problems", "cases", "authors", "submissions", "implementations", "protocols", "environments", "runs", "scores",

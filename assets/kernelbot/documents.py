@@ -8,9 +8,8 @@ from typing import Any
 
 from assets.expressions import ExpressionError, bind_axes, bind_shape, check_integer
 from assets.kernelbot.facts import CORRECTNESS, Board
+from assets.kernelbot.terms import SOURCE
 from warehouse.identity import LOCAL_API_VERSION, MAXIMUM_INTEGER, canonical_json, document, kebab
-
-SOURCE = "gpumode-kernelbot"
 
 _HARNESS = {"name": "reference-kernels eval.py", "repository": "https://github.com/gpu-mode/reference-kernels"}
 _PROTOCOL_CORRECTNESS = {"reference": "problem reference implementation", "comparator": "kernelbot_eval"}

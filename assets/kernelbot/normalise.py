@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 
 from assets.expressions import ExpressionError
 from assets.kernelbot import documents
-from assets.kernelbot.documents import SOURCE
 from assets.kernelbot.facts import CORRECTNESS, UNLISTED_BOARDS, Board
 from assets.kernelbot.read import ROWS
+from assets.kernelbot.terms import SOURCE
 from warehouse.contracts import SCORES, TABLES
 from warehouse.database import open_files
 from warehouse.identity import canonical_json, correctness_key, document, kebab

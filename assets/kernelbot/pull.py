@@ -16,9 +16,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from assets.kernelbot.documents import SOURCE
 from assets.kernelbot.hub_files import OVERHEAD, HubFile, Span, chunks, data_files, joined, leaves, spans
 from assets.kernelbot.read import FOOTER_TAIL, PARSER, SubmissionsFile, footer_length
+from assets.kernelbot.terms import SOURCE
 from warehouse.errors import HomeError, UnreadableError
 from warehouse.raw import Collection, Range, RawFile, RawStore
 

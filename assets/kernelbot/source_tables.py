@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assets.kernelbot.documents import SOURCE
+from assets.kernelbot.terms import SOURCE
 from assets.submission_sources import changes, kept
 from assets.submission_sources.build import (
     Conflict,

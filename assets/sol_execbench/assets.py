@@ -8,9 +8,9 @@ import dagster as dg
 
 from assets.retries import retried
 from assets.sol_execbench.build import PATTERNS, TABLE_NAMES, build_tables, check_answers
-from assets.sol_execbench.definitions import SOURCE
 from assets.sol_execbench.pull import pull
 from assets.sol_execbench.read import about
+from assets.sol_execbench.terms import SOURCE
 from assets.tables import row_counts, step, table_results, table_specs
 
 GROUP = "sol_execbench"

@@ -4,31 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import chain
-from typing import Any
 
 from assets.sol_execbench import kernel_parts
-from assets.sol_execbench.definitions import SOURCE
 from assets.sol_execbench.groups import single, united
 from assets.sol_execbench.kernel_parts import KernelParts, columns_of
 from assets.sol_execbench.normalise import VERSION, Batch, in_order
 from assets.sol_execbench.read import Answer, UnreadableAnswer, parse, read
 from assets.sol_execbench.results import shared_tables
+from assets.sol_execbench.terms import SOURCE
 from warehouse.contracts import SCHEMA_VERSION, SCORES, TABLES
 from warehouse.errors import UnreadableError
 from warehouse.parts import Part, PartStore, part_key
 from warehouse.raw import Collection, RawFile
 
 PATTERNS = ("kernels.json", "kernels/*.json", "submissions/*.json", "leaderboards/*.json")
-TERMS: dict[str, Any] = {
-    "source": SOURCE,
-    "name": "NVIDIA SOL-ExecBench",
-    "url": "https://research.nvidia.com/benchmarks/sol-execbench",
-    "license": "site terms of the public leaderboard",
-    "attribution": "NVIDIA SOL-ExecBench",
-    "terms": "Facts of the public leaderboard may be republished with the source's name.",
-    "redistributable": True,
-    "freshness_days": 7,
-}
 # The tables of the contract that this source has rows of.
 TABLE_NAMES = (
     "problems", "cases", "authors", "submissions", "implementations", "protocols", "environments", "runs", "scores",

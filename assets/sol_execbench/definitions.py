@@ -15,6 +15,7 @@ from typing import Any
 from assets.expressions import ExpressionError, bind_axes, bind_shape, check_integer, evaluate, names_in
 from assets.sol_execbench.environment import COMPARATOR
 from assets.sol_execbench.read import Rejected, type_name
+from assets.sol_execbench.terms import SOURCE
 from warehouse.identity import (
     API_VERSION,
     MAXIMUM_INTEGER,
@@ -24,8 +25,6 @@ from warehouse.identity import (
     digest,
     kebab,
 )
-
-SOURCE = "sol-execbench"
 
 _ROLES = {"const": "constant", "expr": "derived", "var": "variable"}
 _DTYPES = {

@@ -11,11 +11,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from assets.sol_execbench.definitions import SOURCE
 from assets.sol_execbench.groups import Group
 from assets.sol_execbench.kernels import Mentions
 from assets.sol_execbench.ledger import Surprises
 from assets.sol_execbench.normalise import VERSION, Batch, Reading
+from assets.sol_execbench.terms import SOURCE
 from warehouse.contracts import SCORES, TABLES
 from warehouse.database import connect
 from warehouse.parts import Part, PartStore, PartWriter, part_key

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from assets.sol_execbench.definitions import SOURCE
 from assets.sol_execbench.read import Answer, Content, Rejected, check_form, content, raw, read, sound_text
 from assets.sol_execbench.submissions import METRICS
 from assets.sol_execbench.tables import Columns, Tables
+from assets.sol_execbench.terms import SOURCE
 from warehouse.contracts import TABLES
 from warehouse.identity import digest
 

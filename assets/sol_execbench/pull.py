@@ -10,9 +10,9 @@ from datetime import datetime
 from typing import Any
 
 from assets.sol_execbench.asking import AnswerError, Api, ServiceError
-from assets.sol_execbench.definitions import SOURCE
 from assets.sol_execbench.read import Answer, Rejected, UnreadableAnswer, about, read
 from assets.sol_execbench.submissions import integer_id
+from assets.sol_execbench.terms import SOURCE
 from assets.sol_execbench.walk import KernelError, KernelWalk, ask
 from assets.sol_execbench.walks import ListedKernel, Walks, oldest_walk
 from warehouse.errors import UnreachableError, UnreadableError

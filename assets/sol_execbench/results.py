@@ -9,11 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from assets.sol_execbench.definitions import SOURCE, Kernel
+from assets.sol_execbench.definitions import Kernel
 from assets.sol_execbench.environment import environment, hardware, protocol
 from assets.sol_execbench.ledger import Place
 from assets.sol_execbench.submissions import FLOOR_NS, RANKED_MODE, Submission
 from assets.sol_execbench.tables import Columns
+from assets.sol_execbench.terms import SOURCE
 from warehouse.contracts import TABLES
 from warehouse.identity import canonical_json, digest, document, kebab
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from assets.sol_execbench.definitions import SOURCE
+from assets.sol_execbench.terms import SOURCE
 from warehouse.contracts import RESULTS, TABLES, Table
 
 # Rows become Arrow when there are so many: as Python's objects they need many times the memory.

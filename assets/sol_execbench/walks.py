@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from assets.sol_execbench.definitions import SOURCE
+from assets.sol_execbench.terms import SOURCE
 from assets.sol_execbench.walk import FilterValues
 from warehouse import files
 from warehouse.errors import HomeError

@@ -10,17 +10,20 @@ import hashlib
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import cache, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from datasketch import MinHash
 from numpy.typing import NDArray
 
 from assets.submission_sources.lexing import Lexed, lex
 from assets.submission_sources.signatures import Signatures
 from assets.submission_sources.tokens import Numbers, pieces_of_numbers, stirred, token_numbers
+
+if TYPE_CHECKING:
+    from datasketch import MinHash
 
 # Bump when a text's sketch, or what makes a family, changes.
 VERSION = "families-2"
@@ -47,7 +50,6 @@ SKETCHES = pa.schema(
     ]
 )
 PLACED = pa.schema([("source_digest", pa.string()), ("family", pa.string())])
-_PERMUTATIONS = MinHash(num_perm=PERMUTATIONS, seed=SEED, scheme="affine32").permutations
 _FACTOR = np.uint64(stirred(b"place in a run of tokens") | 1)
 Shingles = NDArray[np.uint64]
 
@@ -82,8 +84,20 @@ def sketch(lexed: Lexed) -> Sketch | None:
     return Sketch(normal, _signature(shingles), len(shingles))
 
 
+@cache
+def _sketching() -> Callable[[], MinHash]:
+    """What makes empty sketches."""
+    # Loaded where texts are sketched: it brings scipy, which no other ingest needs.
+    from datasketch import MinHash
+
+    permutations = MinHash(num_perm=PERMUTATIONS, seed=SEED, scheme="affine32").permutations
+    return partial(
+        MinHash, num_perm=PERMUTATIONS, seed=SEED, hashfunc=_same, scheme="affine32", permutations=permutations
+    )
+
+
 def _signature(shingles: Shingles) -> bytes:
-    made = MinHash(num_perm=PERMUTATIONS, seed=SEED, hashfunc=_same, scheme="affine32", permutations=_PERMUTATIONS)
+    made = _sketching()()
     halves = (shingles >> np.uint64(32)).astype(np.uint32)
     for first in range(0, len(halves), _AT_ONCE):
         # An array of hashes in place of one, since one call for each would take longer than all else.
