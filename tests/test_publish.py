@@ -350,3 +350,4 @@ def _close(snapshot: Snapshot, source: str) -> None:
     pointer = snapshot.folder.parent / "latest.json"
     named = {**json.loads(pointer.read_text()), "manifest_sha256": sha256(snapshot.folder / "manifest.json")}
     _change(pointer, lambda _: json.dumps(named).encode())
+    pointer.with_name("history.json").unlink()

@@ -96,15 +96,12 @@ class Home:
             raise HomeError(f"{self.root}: the home cannot be locked: {error.strerror or error}") from error
         try:
             now = datetime.now(UTC).isoformat(timespec="seconds")
+            with _room_or_none():
+                files.write_json(holder, {"process": os.getpid(), "host": socket.gethostname(), "since": now})
             files.remove_leftovers(self.root)
             files.remove_tree(self.temporary)
-            try:
-                files.write_json(holder, {"process": os.getpid(), "host": socket.gethostname(), "since": now})
+            with _room_or_none():
                 self.temporary.mkdir(parents=True)
-            except OSError as error:
-                # Whoever wants to make room needs none.
-                if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                    raise
             yield
         finally:
             files.remove_tree(self.temporary)
@@ -118,3 +115,13 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
         return None
+
+
+@contextmanager
+def _room_or_none() -> Iterator[None]:
+    """Go on where the disk is full: whoever wants to make room needs none."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise

@@ -32,6 +32,7 @@ class Signatures:
         self._width = width
         self._bytes = 4 * width
         self._count = 0
+        temporary.mkdir(parents=True, exist_ok=True)
         self._file = tempfile.TemporaryFile(dir=temporary)  # noqa: SIM115
         for batch in batches:
             filled = batch.fill_null(bytes(self._bytes)) if batch.null_count else batch
