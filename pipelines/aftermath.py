@@ -7,10 +7,11 @@ import logging
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from warehouse import files
 from warehouse.home import Home
 
 log = logging.getLogger("kernelmart")
-_OF_THE_DISK = (errno.ENOSPC, errno.EDQUOT, errno.EACCES, errno.EPERM, errno.EROFS)
+_OF_THE_DISK = (*files.NO_ROOM, errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def ingest_ended(home: Home, failure: str | None, seconds: float) -> None:

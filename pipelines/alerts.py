@@ -108,8 +108,10 @@ def _send(url: str, message: Mapping[str, str]) -> bool:
         with requests.Session() as session:
             # Any authentication of the session's own keeps `requests` from looking into .netrc; this one adds nothing.
             session.auth = lambda request: request
-            post = partial(session.post, url, json=dict(message), timeout=_TIMEOUT_SECONDS, allow_redirects=False)
-            answer = within(sum(_TIMEOUT_SECONDS), partial(post, stream=True))
+            post = partial(
+                session.post, url, json=dict(message), timeout=_TIMEOUT_SECONDS, allow_redirects=False, stream=True
+            )
+            answer = within(sum(_TIMEOUT_SECONDS), post)
             answer.close()
         if 200 <= answer.status_code < 300:
             return True

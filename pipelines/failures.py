@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
 from collections.abc import Iterator
 from typing import Any
 
+from warehouse import files
 from warehouse.errors import BusyError, KernelmartError
 
 MAKE_ROOM = "make room there ('kernelmart snapshots prune' and 'raw prune' do in a home), and try again"
-_FULL = re.compile("|".join(re.escape(os.strerror(code)) for code in (errno.ENOSPC, errno.EDQUOT)))
+_FULL = re.compile("|".join(re.escape(os.strerror(code)) for code in files.NO_ROOM))
 _PLACE = re.compile(r"""['"](/[^'"]+)['"]""")
 
 

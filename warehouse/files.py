@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -12,6 +13,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+# What the operating system says where a disk is full, or one's share of it.
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 # What is being written begins with this; whatever a dead process left behind is found by it.
 ASIDE = ".aside-"
 

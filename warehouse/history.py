@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
@@ -14,6 +12,7 @@ from typing import Any
 
 from warehouse import files
 from warehouse.home import read_json
+from warehouse.sealed import SEAL, seal_of
 
 # `<UTC time>-<8 hex digits of the content digest>`; a folder of another name is nobody's snapshot.
 SNAPSHOT_ID = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{8}")
@@ -68,13 +67,13 @@ def read(path: Path) -> tuple[list[Entry], bool]:
     records = value.get("snapshots")
     records = records if isinstance(records, list) else []
     entries = [entry for record in records if (entry := _entry(record))]
-    return entries, len(entries) == len(records) and value.get("digest") == _digest(records)
+    return entries, len(entries) == len(records) and value.get(SEAL) == seal_of(records)
 
 
 def write(path: Path, entries: Sequence[Entry]) -> None:
     """Write a history, with a digest by which damage is seen."""
     records = [entry.as_record() for entry in entries]
-    files.write_json(path, {"snapshots": records, "digest": _digest(records)})
+    files.write_json(path, {"snapshots": records, SEAL: seal_of(records)})
 
 
 def withdrawal(entries: Iterable[Entry], content_digest: str, results_digest: str) -> Withdrawal | None:
@@ -139,7 +138,3 @@ def _required_moment(text: Any) -> datetime:
     if found is None:
         raise ValueError(f"{text!r} is no instant")
     return found
-
-
-def _digest(records: list[Any]) -> str:
-    return "sha256:" + hashlib.sha256(json.dumps(records, sort_keys=True).encode()).hexdigest()

@@ -16,6 +16,7 @@ API_VERSION = "kernelindex.dev/v1alpha1"
 LOCAL_API_VERSION = "kernelmart/v1"
 MAXIMUM_INTEGER = 2**53 - 1
 NAME_LENGTH = 100
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class CanonicalError(ValueError):
@@ -38,6 +39,11 @@ def digest(content: str | bytes) -> str:
     """`sha256:<64 hex>` of text (as UTF-8) or bytes."""
     data = content.encode("utf-8") if isinstance(content, str) else content
     return "sha256:" + hashlib.sha256(data).hexdigest()
+
+
+def is_digest(value: object) -> bool:
+    """Whether a value is text of the form of a digest."""
+    return isinstance(value, str) and _DIGEST.fullmatch(value) is not None
 
 
 def document(kind: str, spec: dict[str, Any], api_version: str = API_VERSION) -> tuple[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -16,13 +15,13 @@ import pyarrow as pa
 from warehouse import files
 from warehouse.errors import HomeError, UnreadableError
 from warehouse.home import read_json
+from warehouse.identity import is_digest
 from warehouse.sealed import SEAL, is_sealed, sealed, unsealed
 from warehouse.sparse import Range, SparseFile
 
 __all__ = ["Collection", "Range", "RawFile", "RawStore"]
 
 _CHUNK = 1 << 20
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -310,7 +309,7 @@ class RawStore:
 
     def _as_it_was(self, content_digest: str, row: dict[str, Any]) -> RawFile | None:
         """A file as it was when a snapshot was made from it; None where that is not kept."""
-        if not _DIGEST.fullmatch(content_digest):
+        if not is_digest(content_digest):
             return None
         whole = RawFile(row["locator"], self.path(content_digest), content_digest, row["size_bytes"], row["fetched_at"])
         file = whole if row["verified"] else self.record(content_digest)
@@ -352,7 +351,7 @@ class RawStore:
 
 def _object_path(folder: Path, content_digest: str) -> Path:
     # What stands in a file may be anything; a path is made of a digest alone.
-    if not isinstance(content_digest, str) or not _DIGEST.fullmatch(content_digest):
+    if not is_digest(content_digest):
         raise ValueError(f"{content_digest!r} is no digest")
     name = content_digest.removeprefix("sha256:")
     return folder / name[:2] / name
@@ -366,7 +365,7 @@ def _range(size: int, offset: int, length: int, digest: str) -> Range:
     """
     if type(offset) is not int or type(length) is not int or offset < 0 or length < 1 or offset + length > size:
         raise ValueError("a range lies outside its file")
-    if not _DIGEST.fullmatch(digest):
+    if not is_digest(digest):
         raise ValueError(f"{digest!r} is no digest")
     return Range(offset, length, digest)
 

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
 
+from warehouse.identity import digest
+
 SEAL = "digest"
+
+
+def seal_of(value: Any) -> str:
+    """The digest of a JSON value as it is written; canonical JSON has no form for some that a damaged file may hold."""
+    return digest(json.dumps(value, sort_keys=True))
 
 
 def sealed(value: Mapping[str, Any]) -> dict[str, Any]:
     """A JSON object with the digest of what it says."""
-    return {**value, SEAL: "sha256:" + hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()}
+    return {**value, SEAL: seal_of(value)}
 
 
 def unsealed(value: Mapping[str, Any]) -> dict[str, Any]:

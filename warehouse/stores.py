@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import os
 import re
@@ -185,7 +184,7 @@ class Store:
             yield
         # Each file system has errors of its own, and their words may hold what the URL keeps secret.
         except Exception as error:
-            if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            if isinstance(error, OSError) and error.errno in files.NO_ROOM:
                 raise StoreError(f"{self.address(name)}: {os.strerror(error.errno)}; make room there") from None
             said = self._scrubbed(" ".join(str(error).split()))[:300] or type(error).__name__
             raise StoreError(

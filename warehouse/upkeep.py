@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,10 +10,9 @@ from typing import Any
 from warehouse import files
 from warehouse.errors import HomeError
 from warehouse.home import read_json
+from warehouse.identity import is_digest
 from warehouse.raw import RawFile, RawStore
 from warehouse.sealed import is_sealed
-
-_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
@@ -95,7 +93,7 @@ def _digests(value: Any) -> set[str]:
                 waiting += [*entry.keys(), *entry.values()]
             case list() as entries:
                 waiting += entries
-            case str() as text if _DIGEST.fullmatch(text):
+            case str() as text if is_digest(text):
                 found.add(text)
     return found
 

@@ -21,6 +21,7 @@ from assets.submission_sources.scratch import Scratch
 from assets.submission_sources.signatures import Signatures
 from assets.submission_sources.techniques import detectors, located, proven
 from warehouse.database import open_files
+from warehouse.memory import give_back
 from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.raw import RawFile
 from warehouse.statements import statement
@@ -304,7 +305,7 @@ def _findings(file: RawFile, rows: pa.Table, depth: Depth) -> Iterator[dict[str,
         if number % _CHUNK_TEXTS == 0 or number == rows.num_rows:
             yield {name: pa.Table.from_pylist(entries, schema=_ANALYSED[name]) for name, entries in found.items()}
             found = {name: [] for name in _ANALYSED}
-            pa.default_memory_pool().release_unused()
+            give_back()
 
 
 def _mirrored(store: PartStore, source: Source, rows: pa.Table, key: str, temporary: Path) -> Part:
@@ -334,7 +335,7 @@ def _placed(store: PartStore, sketches: Sequence[Path], key: str, sources: Seque
     with Signatures(_signatures(sketches), families.PERMUTATIONS, temporary) as signatures:
         search = families.Search(table, signatures, _subset(store, stage, table["source_digest"]))
         del tables, table
-        pa.default_memory_pool().release_unused()
+        give_back()
         with (
             store.making(stage, key, {"version": families.VERSION}) as writer,
             Scratch(temporary / f"families-{key}") as scratch,

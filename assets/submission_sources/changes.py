@@ -17,6 +17,7 @@ from assets.submission_sources.build import ROOM, Depth, Source, parts_of, spool
 from assets.submission_sources.connections import bounded
 from assets.submission_sources.scratch import Scratch
 from warehouse.database import open_files
+from warehouse.memory import give_back
 from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.statements import statement
 from warehouse.texts import write_texts
@@ -82,7 +83,7 @@ def build_changes(
         # What holds large tables is closed while texts are compared, and these are let go thereafter.
         compared = _differences(store, pairs, sources, depth, temporary)
         del pairs
-        pa.default_memory_pool().release_unused()
+        give_back()
         with store.making(stage, named, {}) as writer, bounded(temporary, submissions) as connection:
             _open_successions(connection, submissions)
             open_files(connection, "runs", runs)

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from assets import columns
 from assets.kernelbot.read import open_parquet
 from warehouse.errors import UnreadableError
+from warehouse.memory import give_back
 from warehouse.raw import RawFile
 
 # Bump when a file's rows come out otherwise.
@@ -158,7 +159,7 @@ def _batches(file: RawFile, names: list[str]) -> Iterator[pa.RecordBatch]:
                 raise UnreadableError(f"{file.locator}: its sources cannot be read: {what}; fetch it again") from error
             finally:
                 # Else Arrow keeps what it decoded into, which is more than all else here.
-                pa.default_memory_pool().release_unused()
+                give_back()
 
 
 def _batch_rows(metadata: pq.FileMetaData) -> int:
