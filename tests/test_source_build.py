@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from assets.kernelbot.boards import KNOWN_SOURCES
 from assets.submission_sources import build, changes, families, techniques
-from assets.submission_sources.build import KNOWN_SOURCES, Source
+from assets.submission_sources.build import Source
 from assets.submission_sources.diffs import difference
 from assets.submission_sources.lexing import lex
-from warehouse.contracts import TABLES
+from warehouse.contracts import ARROW_TYPES, PARQUET_ONLY, TABLES
 from warehouse.parts import PartStore
 from warehouse.raw import RawFile
 
@@ -308,11 +309,16 @@ def test_families_say_who_was_first(store: PartStore, tmp_path: Path) -> None:
     assert families.VERSION in build.version()
 
 
-def test_tables_are_those_of_the_contract() -> None:
-    schemas = {"artifacts": build.ARTIFACTS, "techniques": build.TECHNIQUES, "changes": changes.CHANGES}
-    for name, schema in schemas.items():
-        if name in TABLES:
-            declared = TABLES[name].arrow_schema()
-            assert [(field.name, field.type) for field in schema][: len(declared)] == [
-                (field.name, field.type) for field in declared
-            ]
+def test_tables_are_those_of_the_contract(store: PartStore, tmp_path: Path) -> None:
+    sources = build.read_sources(store, [raw_file(tmp_path, "a.parquet", [(1, FIRST), (2, SECOND)])])
+    submissions = table_file(tmp_path, "submissions", [submission(1, "a", 0, FIRST), submission(2, "a", 1, SECOND)])
+    runs = table_file(tmp_path, "runs", [run(1, "x", 1.0), run(2, "x", 2.0)])
+    made = build.build_artifacts(store, sources, "mirror", tmp_path)
+    made |= changes.build_changes(store, [submissions], [runs], sources, "mirror", tmp_path)
+    for name in ("artifacts", "techniques", "changes", "artifact_texts", "change_texts"):
+        declared = {**TABLES, **PARQUET_ONLY}[name]
+        for path in made[name]:
+            schema = pq.read_schema(store.root / path)
+            assert schema.names == list(declared.names)
+            assert schema.types == [ARROW_TYPES[column.type] for column in declared.columns]
+        assert made[name]

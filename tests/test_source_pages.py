@@ -11,7 +11,6 @@ import duckdb
 import pyarrow as pa
 import pytest
 
-from assets.submission_sources import build, changes
 from assets.submission_sources.texts import ARTIFACT_TEXTS, CHANGE_TEXTS, artifact_texts, change_texts
 from pipelines import sources
 from pipelines.pages import Page
@@ -84,9 +83,7 @@ ROWS: dict[str, list[dict[str, Any]]] = {
     ],
 }  # fmt: skip
 _SCHEMAS = {
-    "artifacts": build.ARTIFACTS,
-    "techniques": build.TECHNIQUES,
-    "changes": changes.CHANGES,
+    **{name: TABLES[name].arrow_schema() for name in ("artifacts", "techniques", "changes")},
     "artifact_families": FAMILIES,
 }
 

@@ -14,12 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from assets.kernelbot.boards import KNOWN_SOURCES
 from assets.submission_sources import artifacts, families, lexing, read, texts
 from assets.submission_sources.connections import bounded
 from assets.submission_sources.lexing import lex
 from assets.submission_sources.scratch import Scratch
 from assets.submission_sources.signatures import Signatures
 from assets.submission_sources.techniques import detectors, located, proven
+from warehouse.contracts import TABLES
 from warehouse.database import open_files
 from warehouse.memory import give_back
 from warehouse.parts import Part, PartStore, PartWriter, part_key
@@ -32,32 +34,10 @@ Depth = Literal["index", "mirror"]
 
 ROOM = "submission_sources"
 TEXTS_VERSION = "texts-1"
-ARTIFACTS = pa.schema(
-    [
-        ("source_digest", pa.string()),
-        ("size_bytes", pa.int64()),
-        ("lines", pa.int64()),
-        ("language", pa.string()),
-        ("media_type", pa.string()),
-        ("license", pa.string()),
-        ("text_stored", pa.bool_()),
-        ("declared_leaderboard", pa.string()),
-        ("declared_gpus", pa.list_(pa.string())),
-    ]
-)
-TECHNIQUES = pa.schema(
-    [
-        ("source_digest", pa.string()),
-        ("trait", pa.string()),
-        ("line", pa.int64()),
-        ("value", pa.string()),
-        ("context", pa.string()),
-        ("evidence", pa.string()),
-        ("extractor", pa.string()),
-    ]
-)
-KNOWN_SOURCES = pa.schema([("submission_id", pa.int64()), ("source_digest", pa.string()), ("source_bytes", pa.int64())])
-_ANALYSED = {"artifacts": ARTIFACTS, "techniques": TECHNIQUES, "sketches": families.SKETCHES}
+_ANALYSED = {
+    **{name: TABLES[name].arrow_schema() for name in ("artifacts", "techniques")},
+    "sketches": families.SKETCHES,
+}
 # Texts whose findings are held before they are written.
 _CHUNK_TEXTS = 2048
 

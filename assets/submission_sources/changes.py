@@ -16,6 +16,7 @@ from assets.submission_sources import diffs, texts
 from assets.submission_sources.build import ROOM, Depth, Source, parts_of, spool, tables_of
 from assets.submission_sources.connections import bounded
 from assets.submission_sources.scratch import Scratch
+from warehouse.contracts import TABLES
 from warehouse.database import open_files
 from warehouse.memory import give_back
 from warehouse.parts import Part, PartStore, PartWriter, part_key
@@ -23,16 +24,7 @@ from warehouse.statements import statement
 from warehouse.texts import write_texts
 
 VERSION = "changes-1"
-CHANGES = pa.schema(
-    [
-        ("submission_key", pa.string()),
-        ("previous_submission_key", pa.string()),
-        ("lines_added", pa.int64()),
-        ("lines_removed", pa.int64()),
-        ("line_endings_changed", pa.bool_()),
-        ("value_ratio", pa.float64()),
-    ]
-)
+CHANGES = TABLES["changes"].arrow_schema()
 # A pair of texts and how they differ; `diff` only where texts are mirrored.
 DIFFERENCES = pa.schema(
     [

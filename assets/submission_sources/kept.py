@@ -10,12 +10,13 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from assets.submission_sources.build import KNOWN_SOURCES, ROOM, Source, open_rows, remembered
+from assets.kernelbot.boards import KNOWN_SOURCES
+from assets.kernelbot.terms import SOURCE
+from assets.submission_sources.build import ROOM, Source, open_rows, remembered
 from assets.submission_sources.connections import bounded
 from assets.submission_sources.read import ROWS
-from assets.submission_sources.texts import ARTIFACT_TEXTS, CHANGE_TEXTS
 from warehouse import files
-from warehouse.contracts import TABLES
+from warehouse.contracts import PARQUET_ONLY, TABLES
 from warehouse.database import open_files
 from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.snapshots import Snapshot
@@ -23,7 +24,6 @@ from warehouse.statements import statement
 from warehouse.texts import merged, write_texts
 
 VERSION = "kept-1"
-SOURCE = "gpumode-kernelbot"
 _READ_OF = ("submissions", "runs")
 _TABLES = {
     "artifacts": "lines is not null",
@@ -32,7 +32,6 @@ _TABLES = {
     "changes": "lines_added is not null",
     "drift": f"source = '{SOURCE}' and field = 'code' and kind = 'conflict'",
 }
-_TEXTS = {"artifact_texts": ARTIFACT_TEXTS, "change_texts": CHANGE_TEXTS}
 
 
 def kept_of(store: PartStore, snapshot: Snapshot, temporary: Path) -> Part | None:
@@ -46,7 +45,7 @@ def kept_of(store: PartStore, snapshot: Snapshot, temporary: Path) -> Part | Non
         temporary: where large tables lie meanwhile.
     """
     tables = snapshot.manifest["tables"]
-    stated = {name: tables.get(name, {}).get("digests") for name in (*_READ_OF, *_TABLES, *_TEXTS)}
+    stated = {name: tables.get(name, {}).get("digests") for name in (*_READ_OF, *_TABLES, *PARQUET_ONLY)}
     stage, key = f"{ROOM}/kept", part_key(stated, VERSION)
     part = store.find(stage, key)
     if part is None:
@@ -56,7 +55,7 @@ def kept_of(store: PartStore, snapshot: Snapshot, temporary: Path) -> Part | Non
             writer.write("known", known, KNOWN_SOURCES)
             for name, condition in _TABLES.items():
                 writer.write(name, _rows(snapshot, name, condition, temporary), TABLES[name].arrow_schema())
-            for name in _TEXTS:
+            for name in PARQUET_ONLY:
                 for path in snapshot.parquet(name):
                     piece = path.stem.rpartition("-")[0]
                     own = name if piece == "all" else f"{name}-{piece}"
@@ -166,14 +165,15 @@ class Carried:
         self.files.setdefault(name, []).append(self._writer.part.path(f"{name}-kept"))
 
     def _write_texts(self, name: str, wanted: set[str]) -> None:
+        schema = PARQUET_ONLY[name].arrow_schema()
         for own in (own for own in self._kept.facts["rows"] if own.partition("-")[0] == name):
             path, target = self._kept.path(own), self._writer.part.path(own)
-            keys = pq.read_table(path, partitioning=None, columns=[_TEXTS[name].names[0]]).column(0).to_pylist()
+            keys = pq.read_table(path, partitioning=None, columns=[schema.names[0]]).column(0).to_pylist()
             if wanted.issuperset(keys):
                 files.link(path, target)
                 self._writer.counts[own] = len(keys)
             else:
-                self._writer.counts[own] = write_texts(target, _chosen(path, wanted.__contains__), _TEXTS[name])
+                self._writer.counts[own] = write_texts(target, _chosen(path, wanted.__contains__), schema)
             self.files.setdefault(name, []).append(target)
 
 

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator
 import pyarrow as pa
 
 from assets.submission_sources.artifacts import is_utf8
+from warehouse.contracts import PARQUET_ONLY
 from warehouse.texts import grouped
 
 # One source is whole either as text or, where its bytes are no UTF-8, as bytes; the other is null.
-ARTIFACT_TEXTS = pa.schema([("source_digest", pa.string()), ("text", pa.string()), ("bytes", pa.binary())])
-CHANGE_TEXTS = pa.schema([("submission_key", pa.string()), ("diff", pa.string())])
+ARTIFACT_TEXTS, CHANGE_TEXTS = (PARQUET_ONLY[name].arrow_schema() for name in ("artifact_texts", "change_texts"))
 
 
 def artifact_texts(sources: Iterable[tuple[str, bytes]]) -> Iterator[pa.RecordBatch]:
