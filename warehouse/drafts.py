@@ -171,10 +171,8 @@ class _Writer:
                 problems[source, problem] = (count + rows, [*found, path])
         waiting: list[tuple[str, str]] = []
         for place in sorted(problems):
-            made_of = [VERSION, *self._metadata.values(), *sorted(digests[path] for path in problems[place][1])]
-            origin = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
-            self.made_of[_part_of(*place)] = origin
-            if not self._take(["runs", "measurements"], _part_of(*place), origin):
+            part = _part_of(*place)
+            if not self._take(["runs", "measurements"], part, part, [digests[path] for path in problems[place][1]]):
                 waiting.append(place)
         counts = {place: rows for place, (rows, _) in problems.items()}
         for group in _groups(waiting, counts):
@@ -197,16 +195,18 @@ class _Writer:
         for problem in without:
             self._write_rows(name, _part_of(source, problem), [])
 
-    def _take(self, tables: Iterable[str], part: str, origin: str, stated: str | None = None) -> bool:
-        """Take the files of a part from the snapshot before, if it has them made of the same.
+    def _take(self, tables: Iterable[str], part: str, stated: str, digests: Iterable[str]) -> bool:
+        """Take the files of a part from the snapshot before, if it has them made of the same; note what that is.
 
         Args:
             tables: which have the part.
             part: its name.
-            origin: what it is made of.
-            stated: the name that it goes by in the manifest, where that is another.
+            stated: the name that it goes by in `made_of`.
+            digests: of what it is made of.
         """
-        if self._previous is None or self._before.get("made_of", {}).get(stated or part) != origin:
+        made_of = "\n".join([VERSION, *self._metadata.values(), *sorted(digests)])
+        self.made_of[stated] = hashlib.sha256(made_of.encode()).hexdigest()
+        if self._previous is None or self._before.get("made_of", {}).get(stated) != self.made_of[stated]:
             return False
         for name in tables:
             place = next(path for path in self._before["files"] if path.startswith(f"parquet/{name}/{part}-"))
@@ -229,25 +229,13 @@ class _Writer:
         for path in sorted(map(Path, paths)):
             pieces.setdefault(path.stem.partition("-")[2] or "all", []).append(path)
         for piece, found in sorted(pieces.items()):
-            made_of = [VERSION, *self._metadata.values(), *sorted(files.sha256(path) for path in found)]
-            origin = hashlib.sha256("\n".join(made_of).encode()).hexdigest()
-            self.made_of[f"{name}/{piece}"] = origin
-            if not self._take([name], piece, origin, f"{name}/{piece}"):
-                self._merge_texts(name, piece, found)
-
-    def _merge_texts(self, name: str, piece: str, paths: list[Path]) -> None:
-        schema = PARQUET_ONLY[name].arrow_schema()
-        account = RowsDigest(schema)
-
-        def counted() -> Iterator[pa.RecordBatch]:
-            for batch in merged(paths):
-                rows = batch.cast(schema)
-                account.update(rows)
-                yield rows
-
-        path = self._folder / "parquet" / name / "part"
-        write_texts(path, counted(), schema, {**self._metadata, "kernelmart.table": name})
-        self._finish(name, piece, path, account)
+            if not self._take([name], piece, f"{name}/{piece}", map(files.sha256, found)):
+                schema = PARQUET_ONLY[name].arrow_schema()
+                account = RowsDigest(schema)
+                path = self._folder / "parquet" / name / "part"
+                counted = _counted(merged(found), schema, account)
+                write_texts(path, counted, schema, {**self._metadata, "kernelmart.table": name})
+                self._finish(name, piece, path, account)
 
     def _write(self, name: str, part: str, text: str) -> None:
         rows = self._connection.sql(text).to_arrow_reader(BATCH_ROWS)
@@ -257,18 +245,10 @@ class _Writer:
         table = TABLES[name]
         schema = table.arrow_schema()
         account = RowsDigest(schema, table.volatile)
-
-        def counted() -> Iterator[pa.RecordBatch]:
-            for batch in batches:
-                columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
-                rows = pa.RecordBatch.from_arrays(columns, schema=schema)
-                account.update(rows)
-                yield rows
-
         path = self._folder / "parquet" / name / "part"
         parquet.write_parquet(
             path,
-            counted(),
+            _counted(batches, schema, account),
             schema,
             sort=table.sort,
             metadata={**self._metadata, "kernelmart.table": name},
@@ -299,6 +279,15 @@ def _sorting(connection: duckdb.DuckDBPyConnection, rows: int) -> Iterator[None]
     connection.execute(f"set threads = {1 if rows > RUNS_AT_ONCE else threads}")
     yield
     connection.execute(f"set threads = {threads}")
+
+
+def _counted(batches: Iterable[pa.RecordBatch], schema: pa.Schema, account: RowsDigest) -> Iterator[pa.RecordBatch]:
+    """The same rows as a schema has them, taken into account as they pass."""
+    for batch in batches:
+        columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+        rows = pa.RecordBatch.from_arrays(columns, schema=schema)
+        account.update(rows)
+        yield rows
 
 
 def _part_of(source: str, problem: str) -> str:

@@ -22,6 +22,8 @@ _RUNS = """
     left join cases
         on cases.source = runs.source and cases.problem = runs.problem and cases.workload_digest = runs.workload_digest
 """
+# A run that the views of runs show: the best of a cohort is in all of them.
+_SHOWN = "select coalesce((select min(best_run_id) from cohorts), (select min(run_id) from runs))"
 # Something that a macro's parameter of each name can be; another's is null.
 _ARGUMENTS = {
     "id": "''",
@@ -64,12 +66,12 @@ def _require_rows(draft: Snapshot, connection: duckdb.DuckDBPyConnection) -> Non
 
 def _require_answers(draft: Snapshot, connection: duckdb.DuckDBPyConnection) -> None:
     """Ask each view for a row, each macro for a value, and a run for its document."""
-    (first,) = connection.table("runs").aggregate("min(run_id)").fetchall()[0]
-    of_first = duckdb.ColumnExpression("run_id") == duckdb.ConstantExpression(first)
+    (shown,) = connection.execute(_SHOWN).fetchall()[0]
+    of_one = duckdb.ColumnExpression("run_id") == duckdb.ConstantExpression(shown)
     for (view,) in connection.execute("select view_name from duckdb_views() where not internal").fetchall():
         rows = connection.table(f'"{view}"')
         # Where it has runs, of one: joined in full, the tables of a large snapshot may outgrow the memory limit.
-        (rows.filter(of_first) if "run_id" in rows.columns else rows).limit(1).fetchall()
+        (rows.filter(of_one) if "run_id" in rows.columns else rows).limit(1).fetchall()
     macros = connection.execute(
         "select function_name, parameters from duckdb_functions() where function_type = 'macro' and not internal"
     ).fetchall()

@@ -210,11 +210,11 @@ def _assigned(
     """For each file the rows (`item`, `source_digest`, in order) whose texts no earlier file and no earlier row has."""
     with bounded(temporary, _rows_of(sources)) as connection:
         open_rows(connection, sources)
-        name = "first"
+        rows = connection.table("source_rows")
         if chosen is not None:
-            connection.register("chosen", chosen)
-            name = "first_of_chosen"
-        connection.execute(f"create temp table firsts as {statement(f'submission_sources/{name}')}")
+            rows = rows.join(connection.from_arrow(chosen), "source_digest", how="semi")
+        rows.create_view("asked_rows")
+        connection.execute(f"create temp table firsts as {statement('submission_sources/first')}")
         query = "select item, source_digest from firsts where place = ? order by item"
         assigned = [connection.sql(query, params=[place]).to_arrow_table() for place in range(len(sources))]
     for source, rows in zip(sources, assigned, strict=True):
