@@ -48,7 +48,7 @@ test-system: install system-packages
 torture: install
 	$(BIN)/python -m tests.torture --times 200
 
-# SCALE=1 is the real thing's size; 10 takes half an hour.
+# SCALE=1 is the real thing's size.
 SCALE ?= 1
 bench: install
 	$(BIN)/python -m benchmarks.ranking
