@@ -273,7 +273,7 @@ def _gone(warehouse: Any, collection: Collection) -> list[str]:
     """
     last_good = warehouse.raw.last_good(collection.source)
     left = {file.locator for file in last_good.files} - {file.locator for file in collection.files} if last_good else ()
-    told = sorted(locator for locator in left if not locator.startswith(("submissions/", "leaderboards/")))
+    told = sorted(locator for locator in left if not locator.startswith(shrinkage.PASSING))
     return [f"{collection.source} no longer has {locator}; its rows have left the tables" for locator in told]
 
 

@@ -16,8 +16,8 @@ DESCRIPTION = (
     "snapshot, unless losses are accepted."
 )
 _LINES = 20
-# Pages and leaderboards come and go with what is on them.
-_PASSING = ("submissions/", "leaderboards/")
+# Pages and leaderboards come and go with what is on them; a kernel goes by its definition.
+PASSING = ("submissions/", "leaderboards/")
 _READ = ("runs", "submissions")
 
 
@@ -65,7 +65,7 @@ def _files_of(snapshot: Snapshot) -> set[tuple[str, str]]:
     for path in snapshot.parquet("source_files"):
         columns = pq.read_table(path, columns=["source", "locator"], partitioning=None)
         found |= set(zip(*(columns[name].to_pylist() for name in ("source", "locator")), strict=True))
-    return {(source, locator) for source, locator in found if not locator.startswith(_PASSING)}
+    return {(source, locator) for source, locator in found if not locator.startswith(PASSING)}
 
 
 def _line(source: str, problem: str | None, what: str, before: int, now: int, *, gone: list[str]) -> str:

@@ -131,9 +131,11 @@ class SourceTables:
 
 def _known_by_digest(known: pa.Table) -> pa.Table:
     """Rows of `artifacts` for source texts that are known by digest and size alone."""
-    pairs = zip(known["source_digest"].to_pylist(), known["source_bytes"].to_pylist(), strict=True)
-    rows = [
-        {"source_digest": digest, "size_bytes": size, "license": "unknown", "text_stored": False}
-        for digest, size in pairs
-    ]
-    return pa.Table.from_pylist(rows, schema=TABLES["artifacts"].arrow_schema())
+    schema, count = TABLES["artifacts"].arrow_schema(), known.num_rows
+    stated = {
+        "source_digest": known["source_digest"],
+        "size_bytes": known["source_bytes"],
+        "license": pa.repeat("unknown", count),
+        "text_stored": pa.repeat(False, count),
+    }
+    return pa.table([stated.get(field.name, pa.nulls(count, field.type)) for field in schema], schema=schema)
