@@ -1,6 +1,6 @@
 """One ingest, or the same job with assets and checks that do nothing, in this process; the last line is what it took.
 
-python -m benchmarks.jobs ingest|empty HOME SAVED
+python -m benchmarks.jobs ingest|empty HOME SAVED [none|index|mirror]
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import json
 import logging
 import re
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -28,12 +29,13 @@ from warehouse.snapshots import latest
 def main() -> None:
     """Run the job that the first argument names, and print what it took and its stages, with the runs made, as JSON."""
     job, home, saved = sys.argv[1], Home(Path(sys.argv[2])), sys.argv[3]
+    code: Any = sys.argv[4] if len(sys.argv) > 4 else "none"
     stages = _Stages()
     logging.getLogger("kernelmart").addHandler(stages)
     logging.getLogger("kernelmart").setLevel(logging.INFO)
     started, before = time.monotonic(), time.process_time()
     if job == "ingest":
-        ingesting.ingest(home, Request(folder=saved))
+        ingesting.ingest(home, Request(folder=saved, code=code))
     else:
         with home.locked(), instance_of(home) as instance:
             empty().resolve_job_def("empty").execute_in_process(
@@ -43,8 +45,16 @@ def main() -> None:
     snapshot = latest(home)
     runs = snapshot.manifest["tables"]["runs"]["rows"] if snapshot else 0
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    took = {"seconds": seconds, "processor": time.process_time() - before, "megabytes": megabytes, "runs": runs}
-    print(json.dumps({**took, "stages": stages.found}))
+    said = {"seconds": seconds, "processor": time.process_time() - before, "megabytes": megabytes, "runs": runs}
+    print(json.dumps({**said, "stages": stages.found}))
+
+
+def run_apart(job: str, home: Path, saved: Path, code: str = "none") -> dict[str, Any]:
+    """What a job took in a process of its own: its memory is its own then, and allocated as an ingest's always is."""
+    command = [sys.executable, "-m", "benchmarks.jobs", job, str(home), str(saved), code]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return said
 
 
 class _Stages(logging.Handler):

@@ -6,10 +6,6 @@ python -m benchmarks.pipeline [--scale 0.1] [--rounds 3] [--check]
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,8 +20,10 @@ import pyarrow.parquet as pq
 
 from benchmarks import peers
 from benchmarks.floor import floor
+from benchmarks.jobs import run_apart
 from benchmarks.queries import answer_times
 from replica.corpus import write_corpus
+from warehouse import files
 
 # Peers go row by row; a small corpus tells their rows a second as well.
 PEER_SCALE = 0.01
@@ -71,18 +69,15 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kernelmart-bench-") as folder:
         root = Path(folder)
         write_corpus(root / "saved", scale=given.scale)
-        try:
-            whole, stages, parts, last = _measure(root, given.rounds)
-            megabytes = max(last["ingest"]["megabytes"], last["one file changed"]["megabytes"])
-            print(f"scale {given.scale}, {last['ingest']['runs']} runs, medians of {given.rounds}")
-            _print_whole(whole, last["ingest"]["runs"])
-            _print_stages(stages, parts)
-            print(f"{megabytes:.0f} MB resident at most")
-            if not given.check:
-                _print_snapshot(root / "home", last["ingest"]["runs"])
-                _print_peers(root / "small", last["ingest"]["runs"] / whole.seconds("ingest"))
-        finally:
-            _open_up(root)
+        whole, stages, parts, last = _measure(root, given.rounds)
+        megabytes = max(last["ingest"]["megabytes"], last["one file changed"]["megabytes"])
+        print(f"scale {given.scale}, {last['ingest']['runs']} runs, medians of {given.rounds}")
+        _print_whole(whole, last["ingest"]["runs"])
+        _print_stages(stages, parts)
+        print(f"{megabytes:.0f} MiB resident at most")
+        if not given.check:
+            _print_snapshot(root / "home", last["ingest"]["runs"])
+            _print_peers(root / "small", last["ingest"]["runs"] / whole.seconds("ingest"))
         times = whole.processor("ingest") / whole.processor("floor")
         if given.check and (times > MOST_TIMES_FLOOR or megabytes > MOST_MEGABYTES):
             sys.exit(1)
@@ -96,21 +91,21 @@ def _measure(root: Path, rounds: int) -> tuple[Clock, Clock, Clock, dict[str, di
     whole, stages, parts = Clock(), Clock(), Clock()
     said: dict[str, dict[str, Any]] = {}
     for _ in range(rounds):
-        _remove(root / "floor")
+        files.remove_tree(root / "floor")
         before = time.process_time()
         steps = floor(root / "saved", root / "floor")
         whole.add("floor", sum(step.seconds for step in steps), time.process_time() - before)
         for step in steps:
             rate = f"{step.name}, {step.size_bytes / 1e6:.0f} MB" if step.size_bytes else step.name
             parts.add(rate, step.seconds, step.seconds)
-        _remove(root / "home")
-        empty = _child("empty", root / "empty", root / "saved")
-        said["ingest"] = _child("ingest", root / "home", root / "saved")
-        said["nothing changed"] = _child("ingest", root / "home", root / "saved")
+        files.remove_tree(root / "home")
+        empty = run_apart("empty", root / "empty", root / "saved")
+        said["ingest"] = run_apart("ingest", root / "home", root / "saved")
+        said["nothing changed"] = run_apart("ingest", root / "home", root / "saved")
         with _changed(root / "saved" / "kernelbot" / CHANGED):
-            said["one file changed"] = _child("ingest", root / "home", root / "saved")
-        for what, took in said.items():
-            whole.add(what, took["seconds"] - empty["seconds"], took["processor"] - empty["processor"])
+            said["one file changed"] = run_apart("ingest", root / "home", root / "saved")
+        for what, one in said.items():
+            whole.add(what, one["seconds"] - empty["seconds"], one["processor"] - empty["processor"])
         whole.add("empty job", empty["seconds"], empty["processor"])
         for name, (seconds, processor) in said["ingest"]["stages"].items():
             stages.add(name, seconds, processor)
@@ -163,26 +158,6 @@ def _changed(path: Path) -> Iterator[None]:
     del rows
     yield
     kept.replace(path)
-
-
-def _child(job: str, home: Path, saved: Path) -> dict[str, Any]:
-    """Run a job in a process of its own, so that its memory is its own; what it said."""
-    command = [sys.executable, "-m", "benchmarks.jobs", job, str(home), str(saved)]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ)
-    said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
-    return said
-
-
-def _open_up(folder: Path) -> None:
-    """Make published folders ones that can be removed."""
-    for path in [folder, *folder.rglob("*")] if folder.exists() else []:
-        if path.is_dir() and not path.is_symlink():
-            path.chmod(0o700)
-
-
-def _remove(folder: Path) -> None:
-    _open_up(folder)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 if __name__ == "__main__":

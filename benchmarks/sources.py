@@ -3,7 +3,7 @@ sketched; and what a whole ingest of them holds in memory at most.
 
 python -m benchmarks.sources [--rows 40000] [--rounds 3]
 
-With --rows 231307 the file is as large as the largest real one, and the ingest takes a quarter of an hour.
+With --rows 231307 the file is as large as the largest real one.
 """
 
 from __future__ import annotations
@@ -11,14 +11,11 @@ from __future__ import annotations
 import argparse
 import hashlib
 import random
-import resource
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from datetime import UTC, datetime, timedelta
-from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +26,7 @@ from assets.submission_sources import families, read
 from assets.submission_sources.artifacts import describe
 from assets.submission_sources.lexing import lex
 from assets.submission_sources.techniques import located, proven
+from benchmarks.jobs import run_apart
 from replica.kernelbot_schemas import AGGREGATE
 from replica.source_texts import SourceTexts
 from warehouse.raw import RawFile
@@ -57,9 +55,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kernelmart-bench-") as folder:
         saved = Path(folder, "saved")
         file = _write(saved / "kernelbot" / "nvidia_nvfp4_submissions.parquet", given.rows)
-        # In a process of its own, since this one has held all texts.
-        with ProcessPoolExecutor(1, get_context("spawn")) as other:
-            ingest = other.submit(_ingest, Path(folder, "home"), saved).result()
+        ingest = run_apart("ingest", Path(folder, "home"), saved, "index")
         jobs: dict[str, Callable[[], float]] = {
             "digests, rows": lambda: _digests(file),
             "bare scan that hashes, rows": lambda: _bare(file),
@@ -81,8 +77,8 @@ def main() -> None:
     by_clock = statistics.median(one.seconds / own.seconds for own, one in pairs)
     by_processor = statistics.median(one.processor / own.processor for own, one in pairs)
     print(f"{'digests beside the bare scan':30}{by_clock:12.2f}          {by_processor:12.2f}")
-    print(f"{'ingest with --code index':30}{ingest.seconds:12.1f} s        {ingest.processor:12.1f} s of processors")
-    print(f"{'resident at most':30}{ingest.amount:12.0f} MB")
+    print(f"{'ingest with --code index':30}{ingest['seconds']:12.1f} s {ingest['processor']:19.1f} s of a processor")
+    print(f"{'resident at most':30}{ingest['megabytes']:12.0f} MiB")
 
 
 def _write(path: Path, rows: int) -> RawFile:
@@ -120,19 +116,6 @@ def _timed(job: Callable[[], float]) -> Took:
     started, before = time.monotonic(), time.process_time()
     amount = job()
     return Took(time.monotonic() - started, time.process_time() - before, amount)
-
-
-def _ingest(home: Path, saved: Path) -> Took:
-    """A whole ingest in this process; the amount is the megabytes that it held at most."""
-    from pipelines.ingest import ingest
-    from pipelines.resources import Request
-    from warehouse.home import Home
-
-    def job() -> float:
-        ingest(Home(home), Request(folder=str(saved), code="index"))
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-
-    return _timed(job)
 
 
 def _digests(file: RawFile) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from pathlib import Path
 from random import Random
@@ -25,9 +26,9 @@ from assets.submission_sources.families import (
     shingles,
     sketch,
 )
-from assets.submission_sources.lexing import lex
+from assets.submission_sources.lexing import Lexed, lex
 from assets.submission_sources.signatures import Signatures
-from assets.submission_sources.tokens import token_numbers, tokens
+from assets.submission_sources.tokens import KEYWORDS, token_numbers
 
 
 def digest_of(text: bytes) -> str:
@@ -66,11 +67,18 @@ def some_texts(seed: int) -> list[bytes]:
     return texts
 
 
+def tokens(lexed: Lexed) -> list[bytes]:
+    """The tokens of a text one by one, every identifier as the same one."""
+    found = [token[0] for token in re.finditer(rb"[\w\x80-\xff]++|[^\s\w]", lexed.code)]
+    is_name = [word[0] >= 0x80 or word[0] == 0x5F or chr(word[0]).isalpha() for word in found]
+    return [b"identifier" if name and word not in KEYWORDS else word for word, name in zip(found, is_name, strict=True)]
+
+
 def slowly(texts: list[bytes]) -> dict[str, str]:
     """The same from sets of runs of tokens, every pair compared."""
     runs = {}
     for text in texts:
-        row = list(tokens(lex(text)))
+        row = tokens(lex(text))
         runs[digest_of(text)] = {
             tuple(row[place : place + SHINGLE_TOKENS]) for place in range(len(row) - SHINGLE_TOKENS + 1)
         }
@@ -176,7 +184,7 @@ def test_likeness_is_what_two_texts_share_of_what_both_have() -> None:
 )
 def test_tokens_are_numbered_as_they_are_told_apart(pieces: list[str]) -> None:
     lexed = lex("".join(pieces).encode())
-    words = list(tokens(lexed))
+    words = tokens(lexed)
     numbers = token_numbers(lexed).tolist()
     assert len(numbers) == len(words)
     assert len(set(zip(words, numbers, strict=True))) == len(set(words)) == len(set(numbers))

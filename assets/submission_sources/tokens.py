@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -16,28 +15,20 @@ Numbers = NDArray[np.uint64]
 # Bytes whose tokens are numbered at once.
 _PIECE = 1 << 16
 _BLANK, _WORD, _OTHER = range(3)
-# Words (names, numbers, what is no ASCII) and single other characters.
-_TOKEN = re.compile(rb"[\w\x80-\xff]++|[^\s\w]")
-_KEYWORDS = frozenset(
+KEYWORDS = frozenset(
     b"""False None True and as assert async await break class continue def del elif else except finally for from global
     if import in is lambda nonlocal not or pass raise return try while with yield
     auto bool case char const constexpr default do double enum extern float goto inline int long namespace new operator
     private public register short signed sizeof static struct switch template this typedef typename union unsigned using
     virtual void volatile __global__ __device__ __shared__ __host__ asm""".split()
 )
-_IDENTIFIER = b"identifier"
-
-
-def tokens(lexed: Lexed) -> Iterator[bytes]:
-    """The tokens of a text without comments and docstrings, every identifier as the same one."""
-    for token in _TOKEN.finditer(lexed.code):
-        word = token[0]
-        is_name = word[0] >= 0x80 or word[0] == 0x5F or chr(word[0]).isalpha()
-        yield _IDENTIFIER if is_name and word not in _KEYWORDS else word
 
 
 def token_numbers(lexed: Lexed) -> Numbers:
-    """A number for each of `tokens`, in order."""
+    """A number for each token of a text without comments and docstrings, in order.
+
+    Tokens are words (names, numbers, what is no ASCII) and single other characters; every identifier is the same one.
+    """
     pieces = list(pieces_of_numbers(lexed))
     return pieces[0] if len(pieces) == 1 else np.concatenate([np.empty(0, np.uint64), *pieces])
 
@@ -103,7 +94,7 @@ def _powers(factor: int) -> Numbers:
 def _keyword_numbers() -> Numbers:
     """The numbers of all keywords, each at its first bits; 0 elsewhere."""
     found = np.zeros(1 << (64 - int(_KEYWORD_SHIFT)), np.uint64)
-    for word in _KEYWORDS:
+    for word in KEYWORDS:
         number = np.sum(_VALUES[list(word)] * _POWERS[: len(word)])
         place = int(number >> _KEYWORD_SHIFT)
         if found[place]:
