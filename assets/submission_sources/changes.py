@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import duckdb
@@ -68,16 +68,14 @@ def build_changes(
     stage = f"{ROOM}/changes"
     part = store.find(stage, named)
     if part is None:
-        with bounded(temporary, submissions) as connection:
-            open_files(connection, "submissions", submissions)
-            successions = connection.sql(statement("submission_sources/successions")).to_arrow_reader(16_384)
-            pairs = _pairs(successions, sources)
+        pairs = _pairs(submissions, sources, temporary)
         # What holds large tables is closed while texts are compared, and these are let go thereafter.
         compared = _differences(store, pairs, sources, depth, temporary)
         del pairs
         give_back()
         with store.making(stage, named, {}) as writer, bounded(temporary, submissions) as connection:
-            _open_successions(connection, submissions)
+            open_files(connection, "submissions", submissions)
+            connection.execute(f"create temp table successions as {statement('submission_sources/successions')}")
             open_files(connection, "runs", runs)
             connection.execute(f"create temp table value_ratios as {statement('submission_sources/value_ratios')}")
             _open_differences(connection, compared)
@@ -93,11 +91,13 @@ def build_changes(
     }
 
 
-def _pairs(successions: Iterable[pa.RecordBatch], sources: Sequence[Source]) -> pa.Table:
+def _pairs(submissions: Sequence[Path], sources: Sequence[Source], temporary: Path) -> pa.Table:
     """The pairs of different texts that follow each other, of those where both were read, each once and in order.
 
     As numbers, since pairs of digests would be most of what an ingest holds.
     """
+    if not sources:
+        return DIFFERENCES.empty_table().select(["previous_digest", "source_digest"])
     columns = [
         pq.read_table(source.part.path("rows"), partitioning=None, columns=["source_digest"]).column(0)
         for source in sources
@@ -105,13 +105,15 @@ def _pairs(successions: Iterable[pa.RecordBatch], sources: Sequence[Source]) -> 
     digests = pc.unique(pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string()))
     digests = digests.take(pc.array_sort_indices(digests)).drop_null()
     found = [np.empty(0, np.int64)]
-    for batch in successions:
-        previous, this = (
-            pc.fill_null(pc.index_in(batch.column(name), digests), -1).to_numpy().astype(np.int64)
-            for name in ("previous_digest", "source_digest")
-        )
-        both = (previous >= 0) & (this >= 0) & (previous != this)
-        found.append(previous[both] << 32 | this[both])
+    with bounded(temporary, submissions) as connection:
+        open_files(connection, "submissions", submissions)
+        for batch in connection.sql(statement("submission_sources/successions")).to_arrow_reader(16_384):
+            previous, this = (
+                pc.fill_null(pc.index_in(batch.column(name), digests), -1).to_numpy().astype(np.int64)
+                for name in ("previous_digest", "source_digest")
+            )
+            both = (previous >= 0) & (this >= 0) & (previous != this)
+            found.append(previous[both] << 32 | this[both])
     numbers = np.unique(np.concatenate(found))
     named = [digests.take(pa.array(part)) for part in (numbers >> 32, numbers & 0xFFFF_FFFF)]
     return pa.table(named, ["previous_digest", "source_digest"])
@@ -167,11 +169,6 @@ def _compared(pairs: pa.Table, scratch: Scratch, depth: Depth) -> Iterator[pa.Ta
                 rows, size = [], 0
     if rows:
         yield pa.Table.from_pylist(rows, schema=DIFFERENCES)
-
-
-def _open_successions(connection: duckdb.DuckDBPyConnection, submissions: Sequence[Path]) -> None:
-    open_files(connection, "submissions", submissions)
-    connection.execute(f"create temp table successions as {statement('submission_sources/successions')}")
 
 
 def _open_differences(connection: duckdb.DuckDBPyConnection, compared: Part) -> None:
