@@ -7,14 +7,14 @@ from pathlib import Path
 
 import duckdb
 
-from assets.ranks import movements, rank, standings
+from assets.ranks import RANKED, movements, ranked, standings
 from warehouse.contracts import SCHEMA_VERSION, SCORES, TABLES
 from warehouse.database import connect, open_files
 from warehouse.parts import PartStore, part_key
 from warehouse.snapshots import Snapshot
 
 VERSION = "ranking/1"
-TABLE_NAMES = ("ranks", "cohorts", "records", "standings")
+TABLE_NAMES = (*RANKED, "standings")
 
 
 def build_ranks(
@@ -34,8 +34,9 @@ def build_ranks(
             for name in ("runs", "submissions"):
                 open_parts(connection, name, store.root, parts[name])
             open_parts(connection, "results", store.root, parts["scores"], schema="scores")
-            for name, table in {**rank(connection, policy), "standings": standings(connection)}.items():
-                writer.write(name, table, TABLES[name].arrow_schema())
+            for name in RANKED:
+                writer.write(name, ranked(connection, name, policy), TABLES[name].arrow_schema())
+            writer.write("standings", standings(connection), TABLES["standings"].arrow_schema())
     return {name: [f"ranks/{key}/{name}.parquet"] for name in TABLE_NAMES}
 
 
@@ -55,8 +56,8 @@ def build_movements(
                 open_parts(connection, name, store.root, parts[name])
             for name in ("runs", "ranks"):
                 open_files(connection, f"previous_{name}", previous.parquet(name))
-            table = movements(connection, previous.snapshot_id, policy)
-            writer.write("movements", table, TABLES["movements"].arrow_schema())
+            rows = movements(connection, previous.snapshot_id, policy)
+            writer.write("movements", rows, TABLES["movements"].arrow_schema())
     return [f"movements/{key}/movements.parquet"]
 
 

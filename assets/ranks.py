@@ -33,33 +33,44 @@ class Policy:
     folder: str
 
 
+# The tables that a policy makes.
+RANKED = ("ranks", "cohorts", "records")
+BATCH_ROWS = 16_384
 POLICIES: dict[str, Policy] = {policy.name: policy for policy in [Policy(RANKING_POLICY, "ranking_v1")]}
 
 
 def rank(connection: duckdb.DuckDBPyConnection, policy_name: str = RANKING_POLICY) -> dict[str, pa.Table]:
-    """The tables `ranks`, `cohorts` and `records` of the relations `runs` and `submissions`; rows in no order.
+    """The tables of `RANKED` of the relations `runs` and `submissions`; rows in no order.
 
     Raises:
         UnknownPolicyError: where no such policy is registered.
     """
-    folder = _policy(policy_name).folder
-    return {
-        "ranks": _table(connection, "ranks", f"{folder}/ranks", {"policy": policy_name}),
-        "cohorts": _table(connection, "cohorts", f"{folder}/cohorts"),
-        "records": _table(connection, "records", f"{folder}/records"),
-    }
+    return {name: ranked(connection, name, policy_name).read_all() for name in RANKED}
 
 
-def standings(connection: duckdb.DuckDBPyConnection) -> pa.Table:
-    """The table `standings` of the relations `results` and `submissions`; rows in no order."""
-    return _table(connection, "standings", "standings")
+def ranked(
+    connection: duckdb.DuckDBPyConnection, table: str, policy_name: str = RANKING_POLICY
+) -> pa.RecordBatchReader:
+    """One of the tables of `RANKED`, as `rank` has it, in batches: take them before the next statement.
+
+    Raises:
+        UnknownPolicyError: where no such policy is registered.
+    """
+    policy = _policy(policy_name)
+    parameters = {"policy": policy.name} if table == "ranks" else None
+    return _rows(connection, table, f"{policy.folder}/{table}", parameters)
+
+
+def standings(connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
+    """The table `standings` of the relations `results` and `submissions`, in batches; rows in no order."""
+    return _rows(connection, "standings", "standings")
 
 
 def movements(
     connection: duckdb.DuckDBPyConnection,
     previous_snapshot_id: str,
     policy_name: str = RANKING_POLICY,
-) -> pa.Table:
+) -> pa.RecordBatchReader:
     """The table `movements`, from `previous_runs` and `previous_ranks` to `runs`, `ranks` and `cohorts`; in no order.
 
     Both snapshots' ranks may hold several policies; `cohorts` must be those of the policy asked for.
@@ -69,7 +80,7 @@ def movements(
     """
     policy = _policy(policy_name)
     parameters = {"policy": policy.name, "previous_snapshot_id": previous_snapshot_id}
-    return _table(connection, "movements", "movements", parameters)
+    return _rows(connection, "movements", "movements", parameters)
 
 
 def _policy(name: str) -> Policy:
@@ -79,11 +90,11 @@ def _policy(name: str) -> Policy:
         raise UnknownPolicyError(f"no ranking policy {name!r}; there are: {', '.join(sorted(POLICIES))}") from None
 
 
-def _table(
+def _rows(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     statement_name: str,
     parameters: dict[str, str] | None = None,
-) -> pa.Table:
-    result = connection.sql(statement(statement_name), params=parameters).to_arrow_table()
-    return result.cast(TABLES[table].arrow_schema())
+) -> pa.RecordBatchReader:
+    rows = connection.sql(statement(statement_name), params=parameters).to_arrow_reader(BATCH_ROWS)
+    return rows.cast(TABLES[table].arrow_schema())

@@ -50,7 +50,7 @@ def difference(before: Snapshot, after: Snapshot, limit: int | None = None) -> R
             for table in _READ:
                 _open(connection, f"previous_{table}", before, table)
                 _open(connection, table, after, table)
-            connection.register("movements", movements(connection, first["snapshot_id"], policy))
+            connection.register("movements", movements(connection, first["snapshot_id"], policy).read_all())
             counts = {row["kind"]: row["movements"] for row in rows(connection, "movement_kinds")}
             found = rows(connection, "movements", kinds=list(KINDS), limit=limit)
     except UnknownPolicyError as error:

@@ -50,7 +50,7 @@ def between(before: dict[str, Row], after: dict[str, Row]) -> list[Row]:
     earlier = snapshot(before)
     for name in ("runs", "ranks"):
         connection.register(f"previous_{name}", earlier.sql(f"from {name}").to_arrow_table())
-    made = movements(connection, "2025-06-01T00-00-00Z-0123abcd")
+    made = movements(connection, "2025-06-01T00-00-00Z-0123abcd").read_all()
     assert made.schema.equals(TABLES["movements"].arrow_schema(), check_metadata=True)
     return sorted(made.to_pylist(), key=lambda row: (row["comparison_key"], row["run_id"]))
 
@@ -178,6 +178,6 @@ def test_ranks_of_another_policy_do_not_count() -> None:
         insert into previous_ranks select * replace ('other' as policy, 7 as rank) from ranks;
         """
     )
-    assert movements(connection, "before").num_rows == 0
+    assert movements(connection, "before").read_all().num_rows == 0
     with pytest.raises(UnknownPolicyError, match="'other'"):
         movements(connection, "before", "other")

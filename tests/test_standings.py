@@ -61,12 +61,12 @@ def sol(author: str | None, sol_score: float | None, **columns: Any) -> Row:
 
 
 def places(connection: duckdb.DuckDBPyConnection, *columns: str) -> list[tuple[Any, ...]]:
-    rows = standings(connection).to_pylist()
+    rows = standings(connection).read_all().to_pylist()
     return sorted(tuple(row[column] for column in columns) for row in rows)
 
 
 def test_the_table_is_that_of_the_contract() -> None:
-    made = standings(board(kernelbot("a", 2e-5), sol("u", 0.5)))
+    made = standings(board(kernelbot("a", 2e-5), sol("u", 0.5))).read_all()
     assert made.schema.equals(TABLES["standings"].arrow_schema(), check_metadata=True)
     assert sorted(made.to_pylist(), key=lambda row: row["source"]) == [
         {

@@ -16,9 +16,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from assets import columns
 from warehouse.errors import UnreadableError
@@ -244,24 +247,41 @@ class SubmissionsFile:
 
     @cached_property
     def _ambiguous(self) -> pa.Array:
-        """Mask of the rows that only their content tells apart: without a run id, or with one that is there twice."""
+        """Mask of the rows that only their content tells apart: without a run id, or with one that is there twice.
+
+        A hash of each row is all that is held of a file that may have millions.
+        """
         if self.family != "per_case":
             return pa.nulls(0, pa.bool_())
         if not self.key_columns or not self.rows_read:
             return pa.repeat(True, self.rows_read)
-        keys = pa.Table.from_batches(list(self._batches(self.key_columns)))
-        submission = columns.integer(keys["submission_id"]).values
-        run = columns.name(keys["run_id"]).values
-        counted = pa.table({"submission": submission, "run": run})
-        twice = counted.group_by(["submission", "run"]).aggregate([([], "count_all")])
-        twice = twice.filter(pc.greater(twice["count_all"], 1))
-        if twice.num_rows == 0:
-            return pc.is_null(run)
-        marked = counted.append_column("row", pa.array(range(len(run)))).join(
-            twice, ["submission", "run"], join_type="inner"
-        )
-        mask = pc.is_in(pa.array(range(len(run))), value_set=marked["row"].combine_chunks())
-        return pc.or_(mask, pc.is_null(run))
+        hashes, absent = [np.empty(0, np.uint64)], []
+        for keys in self._keys():
+            hashes.append(pl.DataFrame(keys).hash_rows().to_numpy())
+            absent.append(pc.is_null(keys["run"]))
+        mask = pa.chunked_array(absent, pa.bool_()).combine_chunks()
+        suspected = _repeated(np.concatenate(hashes))
+        return pc.or_(mask, self._twice(suspected)) if suspected.any() else mask
+
+    def _keys(self) -> Iterator[pa.RecordBatch]:
+        """Submission and run of each row: `submission`, `run`."""
+        for batch in self._batches(self.key_columns):
+            submission = columns.integer(batch["submission_id"]).values
+            yield pa.record_batch({"submission": submission, "run": columns.name(batch["run_id"]).values})
+
+    def _twice(self, suspected: NDArray[np.bool_]) -> pa.Array:
+        """Mask of those suspected rows whose submission and run are there twice."""
+        numbers = np.flatnonzero(suspected)
+        found, first = [], 0
+        for keys in self._keys():
+            found.append(keys.filter(pa.array(suspected[first : first + keys.num_rows])))
+            first += keys.num_rows
+        marked = pa.Table.from_batches(found).append_column("row", pa.array(numbers))
+        counted = marked.group_by(["submission", "run"]).aggregate([([], "count_all")])
+        twice = counted.filter(pc.greater(counted["count_all"], 1)).drop("count_all")
+        mask = np.zeros(len(suspected), np.bool_)
+        mask[marked.join(twice, ["submission", "run"], join_type="inner")["row"].to_numpy()] = True
+        return pa.array(mask)
 
     def _typed(self, batch: pa.RecordBatch, first: int, ambiguous: pa.Array) -> pa.RecordBatch:
         count = batch.num_rows
@@ -391,6 +411,12 @@ class SubmissionsFile:
                 self._reject(batch, row, first, reason, detail, longest=_SHORT_RAW_TEXT)
             first += batch.num_rows
             yield from ()
+
+
+def _repeated(hashes: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    """Mask of the values that are there more than once."""
+    ordered = np.sort(hashes)
+    return np.isin(hashes, ordered[1:][ordered[1:] == ordered[:-1]])
 
 
 def is_bulk(path: str) -> bool:

@@ -1,48 +1,73 @@
 -- One row for each comparison key with an eligible run. What the key is made of is the same in all of its runs, so that
--- any of them tells it; boards and runners may be several.
-with summaries as (
-    select
-        runs.comparison_key,
-        any_value(runs.source) as source,
-        list_sort(list(distinct runs.problem)) as problems,
-        any_value(runs.problem_digest) as problem_digest,
-        any_value(runs.workload_digest) as workload_digest,
-        any_value(runs.protocol_digest) as protocol_digest,
-        any_value(runs.environment_digest) as environment_digest,
-        any_value(runs.gpu) as gpu,
-        case when min(runs.runner) = max(runs.runner) then min(runs.runner) end as runner,
-        any_value(runs.primary_metric) as metric,
-        any_value(runs.primary_statistic) as statistic,
-        any_value(runs.primary_unit) as unit,
-        count(*) as runs,
-        count(distinct submissions.author_key) as authors,
-        min(runs.primary_value) as best_value,
-        quantile_cont(runs.primary_value, 0.5) as median_value,
-        quantile_cont(runs.primary_value, 0.9) as p90_value,
-        min(runs.observed_at) as first_observed_at,
-        max(runs.observed_at) as last_observed_at
-    from runs
-    left join submissions using (submission_key)
-    where runs.eligible
-    group by runs.comparison_key
-),
+-- any of them tells it; boards and runners may be several. One table after the other, since what sorts and joins hold adds up;
+-- authors and quantiles are found by grouping and in windows, which can spill: an aggregate that keeps all values of all
+-- cohorts cannot.
+create or replace temp table cohort_numbers as
+select comparison_key, (row_number() over ())::integer as cohort
+from (select distinct comparison_key from runs where eligible);
 
-holders as (
-    select summaries.comparison_key, runs.run_id
-    from summaries
-    join runs on runs.comparison_key = summaries.comparison_key and runs.primary_value = summaries.best_value
-    left join submissions using (submission_key)
-    where runs.eligible
-    qualify row_number() over (
-        partition by summaries.comparison_key
-        order by runs.observed_at nulls last, submissions.submission_id nulls last, runs.run_id
-    ) = 1
+create or replace temp table cohort_summaries as
+select
+    comparison_key,
+    any_value(source) as source,
+    any_value(problem_digest) as problem_digest,
+    any_value(workload_digest) as workload_digest,
+    any_value(protocol_digest) as protocol_digest,
+    any_value(environment_digest) as environment_digest,
+    any_value(gpu) as gpu,
+    case when min(runner) = max(runner) then min(runner) end as runner,
+    any_value(primary_metric) as metric,
+    any_value(primary_statistic) as statistic,
+    any_value(primary_unit) as unit,
+    count(*) as runs,
+    min(primary_value) as best_value,
+    min(observed_at) as first_observed_at,
+    max(observed_at) as last_observed_at
+from runs
+where eligible
+group by comparison_key;
+
+create or replace temp table cohort_boards as
+select comparison_key, list(problem order by problem) as problems
+from (select distinct comparison_key, problem from runs where eligible)
+group by comparison_key;
+
+create or replace temp table cohort_makers as
+select cohort, count(*) as authors
+from (
+    select distinct cohort, submissions.author_key
+    from runs
+    join cohort_numbers using (comparison_key)
+    join submissions using (submission_key)
+    where runs.eligible and submissions.author_key is not null
 )
+group by cohort;
+
+create or replace temp table cohort_quantiles as
+select cohort, any_value(median_and_p90) as median_and_p90
+from (
+    select cohort, quantile_cont(runs.primary_value, [0.5, 0.9]) over (partition by cohort) as median_and_p90
+    from runs
+    join cohort_numbers using (comparison_key)
+    where runs.eligible
+)
+group by cohort;
+
+create or replace temp table cohort_holders as
+select comparison_key, runs.run_id
+from cohort_summaries
+join runs using (comparison_key)
+left join submissions using (submission_key)
+where runs.eligible and runs.primary_value = cohort_summaries.best_value
+qualify row_number() over (
+    partition by comparison_key
+    order by runs.observed_at nulls last, submissions.submission_id nulls last, runs.run_id
+) = 1;
 
 select
     summaries.comparison_key,
     summaries.source,
-    summaries.problems,
+    boards.problems,
     summaries.problem_digest,
     summaries.workload_digest,
     summaries.protocol_digest,
@@ -53,12 +78,16 @@ select
     summaries.statistic,
     summaries.unit,
     summaries.runs,
-    summaries.authors,
+    coalesce(makers.authors, 0) as authors,
     summaries.best_value,
-    summaries.median_value,
-    summaries.p90_value,
+    quantiles.median_and_p90[1] as median_value,
+    quantiles.median_and_p90[2] as p90_value,
     holders.run_id as best_run_id,
     summaries.first_observed_at,
     summaries.last_observed_at
-from summaries
-join holders using (comparison_key)
+from cohort_summaries as summaries
+join cohort_numbers using (comparison_key)
+join cohort_boards as boards using (comparison_key)
+join cohort_holders as holders using (comparison_key)
+join cohort_quantiles as quantiles using (cohort)
+left join cohort_makers as makers using (cohort)
