@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from warehouse.files import writing
-from warehouse.memory import give_back
 
 ROW_GROUP_ROWS = 32_768
 # Of what only this warehouse reads again: each row group is put together in memory several times over.
@@ -86,8 +85,6 @@ def _write(path: Path, pieces: Iterable[pa.Table], schema: pa.Schema, **options:
         for piece in pieces:
             writer.write_table(piece, row_group_size=ROW_GROUP_ROWS)
             rows += piece.num_rows
-            # A row group takes many small pieces of memory; without this, those of all the file's pile up.
-            give_back()
     return rows
 
 

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from assets import columns
 from warehouse.errors import UnreadableError
 from warehouse.identity import MAXIMUM_INTEGER, canonical_json
+from warehouse.memory import give_back
 from warehouse.raw import RawFile
 
 PARSER = "kernelbot/1"
@@ -145,6 +146,8 @@ class SubmissionsFile:
             typed = self._typed(batch, first, self._ambiguous.slice(first, batch.num_rows))
             first += batch.num_rows
             yield typed
+            # A batch of some hundred leaf columns is many small pieces of memory; without this, all the file's pile up.
+            give_back()
 
     @property
     def metadata(self) -> pq.FileMetaData:
