@@ -6,19 +6,18 @@ import hashlib
 import itertools
 import json
 import operator
-from collections.abc import Container, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from warehouse import attribution, croissant, datapackage, files, parquet
-from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES, Table
+from warehouse import attribution, croissant, datapackage, files, parquet, sorting
+from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES
 from warehouse.database import connect, open_files
 from warehouse.digests import RowsDigest
 from warehouse.home import Home
@@ -31,7 +30,12 @@ from warehouse.texts import merged, write_texts
 STORAGE_VERSION = "v1.0.0"
 BATCH_ROWS = 8_192
 # Problems of so many runs together are sorted at once; a larger one alone.
-RUNS_AT_ONCE = 131_072
+RUNS_AT_ONCE = sorting.ROWS_AT_ONCE
+# Columns of runs that their figures are made of.
+_MEASURED = (
+    "source", "problem", "run_id", "primary_metric", "primary_statistic", "primary_value", "min_ns", "max_ns", "std_ns",
+    "sample_count",
+)  # fmt: skip
 # Of what makes the files of runs out of parts: bump it when they change, or earlier files are taken again.
 VERSION = "drafts/2"
 # Say what a snapshot is or how it differs from another; no part of what it holds.
@@ -50,8 +54,7 @@ def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, A
     discard_draft(home)
     with files.writing_folder(target) as folder, connect(temporary=home.temporary) as connection:
         previous = sound(home)
-        writer = _Writer(folder, connection, about, previous)
-        _previous_drift(connection, previous)
+        writer = _Writer(folder, connection, about, previous, home.temporary)
         writer.write_tables({name: [str(path) for path in paths] for name, paths in parts.items()})
         content_digest = writer.content_digest()
         now = datetime.now(UTC)
@@ -84,6 +87,20 @@ def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, A
     return Snapshot(target)
 
 
+# Source and problem.
+_Place = tuple[str, str]
+
+
+class _Runs(NamedTuple):
+    """How many of a row group's rows are runs of a problem, and how many there are in `whole`."""
+
+    place: _Place
+    path: Path
+    group: int
+    rows: int
+    whole: int
+
+
 class _Writer:
     """Writes the tables of one draft and keeps account of them.
 
@@ -96,8 +113,10 @@ class _Writer:
         connection: duckdb.DuckDBPyConnection,
         about: Mapping[str, Any],
         previous: Snapshot | None,
+        temporary: Path,
     ) -> None:
         self._folder = folder
+        self._temporary = temporary
         self._connection = connection
         self._previous = previous
         self._before = previous.manifest if previous else {"files": {}, "tables": {}}
@@ -117,11 +136,13 @@ class _Writer:
         for name in TABLES:
             if name in ("runs", "measurements", "snapshot"):
                 continue
-            self._rows_of(parts.get("runs" if name == "run_lookup" else name, []), TABLES[name])
-            text = (
-                statement(f"snapshot/{name}") if name in ("run_lookup", "drift") else _sorted("part_rows", TABLES[name])
-            )
-            self._write(name, "all", text)
+            if name == "drift":
+                self._write_drift(parts.get(name, []))
+            elif name == "run_lookup":
+                with_digest = pc.field("run_digest").is_valid()
+                self._write(name, sorting.pieces_of(parts.get("runs", []), with_digest))
+            else:
+                self._write(name, sorting.pieces_of(parts.get(name, [])))
         for name in PARQUET_ONLY:
             self._write_texts(name, parts.get(name, []))
         # In whatever order they were made or taken.
@@ -129,9 +150,8 @@ class _Writer:
             places.sort()
 
     def write_rows(self, name: str, rows: pa.Table) -> None:
-        """Write a small table."""
-        self._connection.from_arrow(rows).create_view("part_rows", replace=True)
-        self._write(name, "all", _sorted("part_rows", TABLES[name]))
+        """Write a small table, whose rows are in order."""
+        self._write_rows(name, "all", rows.to_batches())
 
     def parquet(self, name: str) -> list[str]:
         """Parquet files of a table that was written."""
@@ -162,37 +182,41 @@ class _Writer:
     def _write_runs(self, paths: list[str]) -> None:
         """Runs and their measurements, in parts by source and problem; those made of the same parts are taken again."""
         digests = {path: files.sha256(Path(path)) for path in paths}
-        problems: dict[tuple[str, str], tuple[int, list[str]]] = {}
+        places: dict[_Place, list[_Runs]] = {}
         for path in paths:
-            open_files(self._connection, "part_rows", [path])
-            text = "select source, problem, count(*) from part_rows group by source, problem"
-            for source, problem, rows in self._connection.execute(text).fetchall():
-                count, found = problems.setdefault((source, problem), (0, []))
-                problems[source, problem] = (count + rows, [*found, path])
-        waiting: list[tuple[str, str]] = []
-        for place in sorted(problems):
+            for runs in _runs_of(Path(path)):
+                places.setdefault(runs.place, []).append(runs)
+        waiting: list[_Place] = []
+        for place, found in sorted(places.items()):
             part = _part_of(*place)
-            if not self._take(["runs", "measurements"], part, part, [digests[path] for path in problems[place][1]]):
+            made_of = [digests[path] for path in {str(runs.path) for runs in found}]
+            if not self._take(["runs", "measurements"], part, part, made_of):
                 waiting.append(place)
-        counts = {place: rows for place, (rows, _) in problems.items()}
-        for group in _groups(waiting, counts):
-            found = sorted({path for place in group for path in problems[place][1]})
-            open_files(self._connection, "all_runs", found)
-            with _sorting(self._connection, sum(counts[place] for place in group)):
-                self._write_group("runs", group)
-            self._write_group("measurements", group)
+        for group in _groups(waiting, {place: sum(runs.rows for runs in places[place]) for place in waiting}):
+            pieces = _together([runs for place in group for runs in places[place]])
+            ordered = self._in_order(pieces, TABLES["runs"].names, ("problem", *TABLES["runs"].sort[2:]))
+            self._write_group("runs", group, ordered)
+            self._write_group("measurements", group, self._measured(pieces))
 
-    def _write_group(self, name: str, group: list[tuple[str, str]]) -> None:
-        """Write a part of each problem of a group, also where it has no row."""
-        source, problems = group[0][0], [problem for _, problem in group]
-        limits = {"source": source, "first": problems[0], "last": problems[-1], "problems": problems}
-        rows = self._connection.sql(statement(f"snapshot/{name}"), params=limits).to_arrow_reader(BATCH_ROWS)
-        pieces = itertools.groupby(_pieces(parquet.ahead(rows)), key=operator.itemgetter(0))
-        without = set(problems)
+    def _measured(self, pieces: Sequence[sorting.Piece]) -> Iterator[pa.Table]:
+        """Every figure of some runs, in order of problems and runs."""
+        for runs in self._in_order(pieces, _MEASURED, ("problem", "run_id")):
+            self._connection.register("some_runs", runs)
+            yield self._connection.sql(statement("snapshot/measurements")).to_arrow_table()
+
+    def _in_order(
+        self, pieces: Sequence[sorting.Piece], columns: Sequence[str], keys: Sequence[str]
+    ) -> Iterator[pa.Table]:
+        return sorting.in_order(pieces, columns, keys, self._temporary)
+
+    def _write_group(self, name: str, group: list[_Place], tables: Iterable[pa.Table]) -> None:
+        """Write a part of each problem of a group, also where it has no row, of rows in order of problems."""
+        source, without = group[0][0], {problem for _, problem in group}
+        pieces = itertools.groupby(_pieces(parquet.ahead(_batches(tables))), key=operator.itemgetter(0))
         for problem, of_problem in pieces:
             self._write_rows(name, _part_of(source, problem), (piece for _, piece in of_problem))
             without.remove(problem)
-        for problem in without:
+        for problem in sorted(without):
             self._write_rows(name, _part_of(source, problem), [])
 
     def _take(self, tables: Iterable[str], part: str, stated: str, digests: Iterable[str]) -> bool:
@@ -215,14 +239,6 @@ class _Writer:
             self._account(name, part, place, rows, self._before["tables"][name]["digests"][part])
         return True
 
-    def _rows_of(self, paths: list[str], table: Table) -> None:
-        """Make `part_rows` the rows of some files."""
-        if paths:
-            open_files(self._connection, "part_rows", paths)
-        else:
-            source = TABLES["runs"] if table.name == "run_lookup" else table
-            self._connection.from_arrow(source.empty()).create_view("part_rows", replace=True)
-
     def _write_texts(self, name: str, paths: list[str]) -> None:
         """Merge the parts of a table of texts, a file for each of their pieces; those made of the same are taken."""
         pieces: dict[str, list[Path]] = {}
@@ -237,9 +253,20 @@ class _Writer:
                 write_texts(path, counted, schema, {**self._metadata, "kernelmart.table": name})
                 self._finish(name, piece, path, account)
 
-    def _write(self, name: str, part: str, text: str) -> None:
-        rows = self._connection.sql(text).to_arrow_reader(BATCH_ROWS)
-        self._write_rows(name, part, parquet.ahead(rows))
+    def _write(self, name: str, pieces: Sequence[sorting.Piece]) -> None:
+        """Write a table of rows in any order."""
+        table = TABLES[name]
+        self._write_rows(name, "all", parquet.ahead(_batches(self._in_order(pieces, table.names, table.sort))))
+
+    def _write_drift(self, paths: Sequence[str]) -> None:
+        """Write what surprised, each with the time that the snapshot before says it was first seen."""
+        before = [str(path) for path in self._previous.parquet("drift")] if self._previous else []
+        for relation, files_of in (("part_rows", paths), ("previous_drift", before)):
+            if files_of:
+                open_files(self._connection, relation, files_of)
+            else:
+                self._connection.register(relation, TABLES["drift"].empty())
+        self._write_rows("drift", "all", self._connection.sql(statement("snapshot/drift")).to_arrow_reader(BATCH_ROWS))
 
     def _write_rows(self, name: str, part: str, batches: Iterable[pa.RecordBatch]) -> None:
         table = TABLES[name]
@@ -272,19 +299,10 @@ class _Writer:
         self.resources[name].append(place)
 
 
-@contextmanager
-def _sorting(connection: duckdb.DuckDBPyConnection, rows: int) -> Iterator[None]:
-    """Sort whole runs. So many that they must spill are left to one thread: each takes memory of its own to merge."""
-    (threads,) = connection.execute("select current_setting('threads')").fetchall()[0]
-    connection.execute(f"set threads = {1 if rows > RUNS_AT_ONCE else threads}")
-    yield
-    connection.execute(f"set threads = {threads}")
-
-
 def _counted(batches: Iterable[pa.RecordBatch], schema: pa.Schema, account: RowsDigest) -> Iterator[pa.RecordBatch]:
     """The same rows as a schema has them, taken into account as they pass."""
     for batch in batches:
-        columns = [column.cast(field.type) for column, field in zip(batch.columns, schema, strict=True)]
+        columns = [batch.column(field.name).cast(field.type) for field in schema]
         rows = pa.RecordBatch.from_arrays(columns, schema=schema)
         account.update(rows)
         yield rows
@@ -295,9 +313,9 @@ def _part_of(source: str, problem: str) -> str:
     return f"{kebab(source)}-{hashlib.sha256(f'{source}/{problem}'.encode()).hexdigest()[:12]}"
 
 
-def _groups(places: Iterable[tuple[str, str]], rows: Mapping[tuple[str, str], int]) -> Iterator[list[tuple[str, str]]]:
+def _groups(places: Iterable[_Place], rows: Mapping[_Place, int]) -> Iterator[list[_Place]]:
     """Problems of one source in groups of at most `RUNS_AT_ONCE` rows, in order; a larger one is a group of its own."""
-    group: list[tuple[str, str]] = []
+    group: list[_Place] = []
     count = 0
     for place in places:
         if group and (place[0] != group[0][0] or count + rows[place] > RUNS_AT_ONCE):
@@ -309,30 +327,47 @@ def _groups(places: Iterable[tuple[str, str]], rows: Mapping[tuple[str, str], in
         yield group
 
 
+def _runs_of(path: Path) -> Iterator[_Runs]:
+    """Where in a part which problem's runs are."""
+    file = pq.ParquetFile(path)
+    for group in range(file.num_row_groups):
+        found = file.read_row_group(group, columns=["source", "problem"]).group_by(["source", "problem"])
+        for row in found.aggregate([([], "count_all")]).to_pylist():
+            whole = file.metadata.row_group(group).num_rows
+            yield _Runs((row["source"], row["problem"]), path, group, row["count_all"], whole)
+
+
+def _together(found: Sequence[_Runs]) -> list[sorting.Piece]:
+    """The pieces with the runs of some problems of one source: each row group once, and nothing else that is in it."""
+    pieces = []
+    for (path, group), of_group in itertools.groupby(sorted(found, key=_row_group), key=_row_group):
+        several = list(of_group)
+        rows, where = sum(runs.rows for runs in several), None
+        if rows < several[0].whole:
+            problems = [runs.place[1] for runs in several]
+            where = (pc.field("source") == several[0].place[0]) & pc.field("problem").isin(problems)
+        pieces.append(sorting.Piece(path, group, rows, where))
+    return pieces
+
+
+def _row_group(runs: _Runs) -> tuple[Path, int]:
+    return runs.path, runs.group
+
+
+def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
+    for table in tables:
+        yield from table.to_batches(max_chunksize=BATCH_ROWS)
+
+
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
-    """Rows whose first column says their part, in pieces of one part each, with that and without the column."""
+    """Rows in order of their problems, in pieces of one problem each, after its name."""
     for batch in batches:
         if not batch.num_rows:
             continue
-        part = batch.column(0)
-        changes = pc.indices_nonzero(pc.not_equal(part.slice(1), part.slice(0, len(part) - 1))).to_pylist()
-        rows = batch.remove_column(0)
-        for first, last in itertools.pairwise([0, *(change + 1 for change in changes), len(part)]):
-            yield part[first].as_py(), rows.slice(first, last - first)
-
-
-def _previous_drift(connection: duckdb.DuckDBPyConnection, previous: Snapshot | None) -> None:
-    paths = [str(path) for path in previous.parquet("drift")] if previous else []
-    if paths:
-        open_files(connection, "previous_drift", paths)
-    else:
-        connection.register("previous_drift", TABLES["drift"].empty())
-
-
-def _sorted(relation: str, table: Table) -> str:
-    columns = ", ".join(f'"{name}"' for name in table.names)
-    order = ", ".join(f'"{name}" nulls last' for name in table.sort)
-    return f"select {columns} from {relation} order by {order}"
+        problem = batch.column("problem")
+        changes = pc.indices_nonzero(pc.not_equal(problem.slice(1), problem.slice(0, len(problem) - 1))).to_pylist()
+        for first, last in itertools.pairwise([0, *(change + 1 for change in changes), len(problem)]):
+            yield problem[first].as_py(), batch.slice(first, last - first)
 
 
 def _files(folder: Path, without: Container[str] = ()) -> dict[str, dict[str, Any]]:

@@ -1,5 +1,5 @@
--- Every figure of the runs of some problems, as their documents have it, each after its problem.
-select problem as part, run_id, metric, statistic, unit, value, sample_count
+-- Every figure of some runs, as their documents have it, with its problem.
+select problem, run_id, metric, statistic, unit, value, sample_count
 from (
     select
         problem,
@@ -19,8 +19,7 @@ from (
             max_depth := 2
         ),
         sample_count
-    from all_runs
-    where source = $source and problem between $first and $last and list_contains($problems, problem)
+    from some_runs
 )
 where value is not null
 order by problem, run_id, metric, statistic
