@@ -67,8 +67,11 @@ def ranked(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[A
     previous = snapshots.sound(warehouse.home)
     with step("warehouse/ranking") as counts:
         made = ranking.build_ranks(warehouse.parts, parts, policy, warehouse.home.temporary)
-        made["movements"] = ranking.build_movements(
-            warehouse.parts, {**parts, **made}, previous, policy, warehouse.home.temporary
+        # Between two snapshots of the same inputs nothing moves, and to find that out all ranks would be compared.
+        made["movements"] = (
+            []
+            if _unchanged(warehouse, context.resources.request, previous)
+            else ranking.build_movements(warehouse.parts, {**parts, **made}, previous, policy, warehouse.home.temporary)
         )
         counts |= row_counts(warehouse.parts.root, made, ("ranks", "cohorts", "records"))
     warehouse.state.write("warehouse/ranking", made)
@@ -98,7 +101,7 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     warehouse.state.write("warehouse/withheld", [])
     warehouse.state.write("warehouse/checked", None)
     sound = snapshots.sound(warehouse.home)
-    if sound and key in _seen_keys(warehouse, sound) and not request.force:
+    if sound and _unchanged(warehouse, request, sound):
         # What was withheld the last time still is.
         if key != sound.manifest["inputs_key"]:
             warehouse.state.write("warehouse/withheld", warehouse.home.read_status().get("withheld", []))
@@ -275,6 +278,12 @@ def _gone(warehouse: Any, collection: Collection) -> list[str]:
     left = {file.locator for file in last_good.files} - {file.locator for file in collection.files} if last_good else ()
     told = sorted(locator for locator in left if not locator.startswith(shrinkage.PASSING))
     return [f"{collection.source} no longer has {locator}; its rows have left the tables" for locator in told]
+
+
+def _unchanged(warehouse: Any, request: Any, latest: snapshots.Snapshot | None) -> bool:
+    """Whether the latest snapshot, if it is sound, has all that there is, and no new one is forced."""
+    key = _inputs(_collections(warehouse), request)[1]
+    return latest is not None and key in _seen_keys(warehouse, latest) and not request.force
 
 
 def _seen_keys(warehouse: Any, latest: snapshots.Snapshot) -> set[str]:

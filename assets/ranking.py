@@ -9,7 +9,7 @@ import duckdb
 
 from assets.ranks import RANKED, movements, ranked, standings
 from warehouse.contracts import SCHEMA_VERSION, SCORES, TABLES
-from warehouse.database import connect, open_files
+from warehouse.database import connect, memory_for, open_files
 from warehouse.parts import PartStore, part_key
 from warehouse.snapshots import Snapshot
 
@@ -30,7 +30,11 @@ def build_ranks(
     """
     key = part_key(sorted(parts["runs"]), sorted(parts["submissions"]), policy, VERSION, SCHEMA_VERSION)
     if store.find("ranks", key) is None:
-        with store.making("ranks", key, {"policy": policy}) as writer, connect(temporary=temporary) as connection:
+        memory = memory_for(store.root / file for file in parts["runs"])
+        with (
+            store.making("ranks", key, {"policy": policy}) as writer,
+            connect(temporary=temporary, memory=memory) as connection,
+        ):
             for name in ("runs", "submissions"):
                 open_parts(connection, name, store.root, parts[name])
             open_parts(connection, "results", store.root, parts["scores"], schema="scores")
@@ -48,9 +52,10 @@ def build_movements(
         return []
     key = part_key(sorted(parts["runs"]), sorted(parts["ranks"]), previous.snapshot_id, policy, VERSION, SCHEMA_VERSION)
     if store.find("movements", key) is None:
+        memory = memory_for(store.root / file for file in parts["runs"])
         with (
             store.making("movements", key, {"policy": policy}) as writer,
-            connect(temporary=temporary) as connection,
+            connect(temporary=temporary, memory=memory) as connection,
         ):
             for name in ("runs", "ranks", "cohorts"):
                 open_parts(connection, name, store.root, parts[name])

@@ -6,8 +6,8 @@ import os
 # Read when pyarrow is loaded. What its own allocators have freed they keep, for each thread that had some, and over an
 # ingest's stages that adds up; the system's gives it back when asked (`warehouse.memory`).
 os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
-# Once a large piece of memory has come and gone, glibc keeps all up to its size for later. From this size on it gives each
-# back at once; columns of some thousand rows are as large. Other libraries of C have no such setting.
+# Once a large piece of memory has come and gone, glibc keeps all up to its size for later. From this size on, which
+# columns of some thousand rows have, it gives each back at once. Other libraries of C have no such setting.
 _MAPPED_FROM = -3
 if hasattr(libc := ctypes.CDLL(None), "mallopt"):
     libc.mallopt(_MAPPED_FROM, 1 << 20)

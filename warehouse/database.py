@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import duckdb
+import pyarrow.parquet as pq
 
 from warehouse.errors import HomeError
 from warehouse.statements import statement
 
 MEMORY_LIMIT = os.environ.get("KERNELMART_MEMORY_LIMIT") or "300MB"
+# What sorts and joins cannot do without, by which they grow with the rows.
+_LEAST_BYTES = 96_000_000
+_BYTES_A_ROW = 416
 _SIZE = re.compile(r"[0-9]{1,9}(\.[0-9]+)? ?([kmgt]i?b|%)", re.IGNORECASE)
 _COUNT = re.compile(r"[1-9][0-9]{0,3}")
 
@@ -38,6 +42,7 @@ def connect(
     temporary: Path | None = None,
     read_only: bool = False,
     threads: int | None = None,
+    memory: int | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """Open a database (in memory without a path) with a memory limit, time zone UTC and, unless read-only, the macros.
 
@@ -46,6 +51,7 @@ def connect(
         temporary: folder into which a statement that outgrows the memory limit may spill.
         read_only: open for reading alone.
         threads: worker threads; by default `KERNELMART_THREADS` or, where that is not set, one for each processor.
+        memory: bytes, where less than the limit will do.
 
     Raises:
         HomeError: where a setting of the environment is of another form.
@@ -61,12 +67,24 @@ def connect(
     if temporary is not None:
         settings["temp_directory"] = str(temporary)
     connection = duckdb.connect(str(path) if path else ":memory:", read_only=read_only, config=settings)
+    if memory is not None:
+        (allowed,) = connection.execute("select parse_formatted_bytes(current_setting('memory_limit'))").fetchall()[0]
+        connection.execute(f"set memory_limit = '{min(memory, allowed)} bytes'")
     # A zoned time must read the same whatever the zone of the host is.
     connection.execute("set timezone = 'UTC'")
     if not read_only:
         connection.execute(statement("macros"))
         connection.execute(statement("normalising"))
     return connection
+
+
+def memory_for(paths: Iterable[Path]) -> int:
+    """Bytes that statements over the rows of some Parquet files need; they spill what does not fit.
+
+    A statement that may have more takes it, and an ingest of some hundred thousand sources is to have 512 MB in all.
+    """
+    rows = sum(int(pq.read_metadata(path).num_rows) for path in paths)
+    return max(_LEAST_BYTES, _BYTES_A_ROW * rows)
 
 
 def _stated(name: str, value: str, form: re.Pattern[str], wanted: str) -> str:

@@ -31,6 +31,8 @@ STORAGE_VERSION = "v1.0.0"
 BATCH_ROWS = 8_192
 # Problems of so many runs together are sorted at once; a larger one alone.
 RUNS_AT_ONCE = sorting.ROWS_AT_ONCE
+# Bytes for DuckDB: rows come sorted, and the file is written as they come.
+_MEMORY = 160_000_000
 # Columns of runs that their figures are made of.
 _MEASURED = (
     "source", "problem", "run_id", "primary_metric", "primary_statistic", "primary_value", "min_ns", "max_ns", "std_ns",
@@ -52,7 +54,7 @@ def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, A
     """
     target = draft_folder(home)
     discard_draft(home)
-    with files.writing_folder(target) as folder, connect(temporary=home.temporary) as connection:
+    with files.writing_folder(target) as folder, connect(temporary=home.temporary, memory=_MEMORY) as connection:
         previous = sound(home)
         writer = _Writer(folder, connection, about, previous, home.temporary)
         writer.write_tables({name: [str(path) for path in paths] for name, paths in parts.items()})

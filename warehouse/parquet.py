@@ -16,7 +16,9 @@ from warehouse.files import writing
 
 ROW_GROUP_ROWS = 32_768
 # Of what only this warehouse reads again: each row group is put together in memory several times over.
-PART_ROWS = 16_384
+PART_ROWS = 4_096
+# Rows that are held back until there are more of their kind.
+CLUSTERED_ROWS = 16_384
 
 
 def ahead(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -106,12 +108,22 @@ def _slices(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int) -> 
 
 
 def _clusters(tables: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
-    """The rows of each table in one table for each value of a text column; null is a value too."""
+    """The same rows in tables that each have one value of a text column; null is a value too.
+
+    They are held back until there are many: what a file says of its row groups is held whole by whoever reads it.
+    """
+    waiting: dict[str | None, list[pa.Table]] = {}
+    counts: dict[str | None, int] = {}
     for table in tables:
         values = table.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
-        clustered = table.take(pc.sort_indices(values.indices))
-        first = 0
-        for number in range(len(values.dictionary)):
-            count = pc.sum(pc.equal(values.indices, number)).as_py()
-            yield clustered.slice(first, count)
-            first += count
+        for number, value in enumerate(values.dictionary.to_pylist()):
+            # Copied: a slice would keep all rows that came with it.
+            piece = table.filter(pc.equal(values.indices, number))
+            waiting.setdefault(value, []).append(piece)
+            counts[value] = counts.get(value, 0) + piece.num_rows
+        while sum(counts.values()) > CLUSTERED_ROWS:
+            largest = max(counts, key=counts.__getitem__)
+            del counts[largest]
+            yield pa.concat_tables(waiting.pop(largest)).combine_chunks()
+    for pieces in waiting.values():
+        yield pa.concat_tables(pieces).combine_chunks()

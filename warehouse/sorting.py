@@ -18,9 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from warehouse.memory import give_back
+
 # Of the widest table, runs, these are 40 MB.
 ROWS_AT_ONCE = 32_768
 TAKEN_ROWS = 16_384
+_BUCKETS = 64
 # Rows looked at to divide a bucket's worth of rows from the next: buckets differ by a few hundredths then.
 _SAMPLE = 256
 _SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
@@ -66,29 +69,33 @@ def in_order(
     """
     rows = sum(piece.rows for piece in pieces)
     if rows <= ROWS_AT_ONCE:
-        for table in _tables(pieces, columns):
+        for table in _tables(pieces, columns, rows):
             yield from _in_order(table, keys)
         return
-    bounds = _bounds(pieces, columns, keys, math.ceil(rows / ROWS_AT_ONCE))
+    # Tables as large as a bucket, or of so many rows they would be cut into slivers.
+    at_once = max(ROWS_AT_ONCE, math.ceil(rows / _BUCKETS))
+    bounds = _bounds(pieces, columns, keys, math.ceil(rows / at_once))
     temporary.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=temporary) as file:
         buckets: list[list[tuple[int, int]]] = [[] for _ in range(len(bounds) + 1)]
         with pa.OSFile(file.name, "wb") as spilled:
-            for table in _tables(pieces, columns):
+            for table in _tables(pieces, columns, at_once):
                 order = _order(table, keys)
                 compared = _Keys(table.select(list(keys)).take(order), keys)
                 ends = [bisect_left(compared, bound) for bound in bounds]
                 for bucket, (first, last) in zip(buckets, pairwise([0, *ends, len(compared)]), strict=True):
                     if first < last:
                         bucket.append(_spill(spilled, table.take(order.slice(first, last - first))))
+                give_back()
         with pa.OSFile(file.name, "rb") as spilled:
             for bucket in buckets:
                 if bucket:
                     yield from _in_order(_whole(_spilled(spilled, *place) for place in bucket), keys)
+                    give_back()
 
 
-def _tables(pieces: Iterable[Piece], columns: Sequence[str]) -> Iterator[pa.Table]:
-    """The pieces' rows as they come, in tables of about `ROWS_AT_ONCE` rows."""
+def _tables(pieces: Iterable[Piece], columns: Sequence[str], at_once: int) -> Iterator[pa.Table]:
+    """The pieces' rows as they come, in tables of about so many rows."""
     waiting: list[pa.Table] = []
     count = 0
     file: tuple[Path, pq.ParquetFile] | None = None
@@ -98,7 +105,7 @@ def _tables(pieces: Iterable[Piece], columns: Sequence[str]) -> Iterator[pa.Tabl
         table = file[1].read_row_group(piece.group, columns=list(columns)).select(list(columns))
         if piece.where is not None:
             table = table.filter(piece.where)
-        if waiting and count + table.num_rows > ROWS_AT_ONCE:
+        if waiting and count + table.num_rows > at_once:
             yield _whole(waiting)
             waiting, count = [], 0
         waiting.append(table)
@@ -130,7 +137,7 @@ def _bounds(pieces: Sequence[Piece], columns: Sequence[str], keys: Sequence[str]
     needed = columns if any(piece.where is not None for piece in pieces) else keys
     sample = _whole(
         table.select(list(keys)).take(pa.array(range(0, table.num_rows, every), pa.int64()))
-        for table in _tables(pieces, needed)
+        for table in _tables(pieces, needed, ROWS_AT_ONCE)
     )
     compared = _Keys(sample.take(_order(sample, keys)), keys)
     count = min(buckets, len(compared))
