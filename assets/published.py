@@ -60,17 +60,17 @@ _TABLES = [
 )
 def ranked(context: dg.AssetExecutionContext) -> Iterator[dg.MaterializeResult[Any]]:
     """Who stands where, under the ranking policy and as the platforms show it."""
-    warehouse, policy = context.resources.warehouse, context.resources.request.policy
-    parts = _parts(warehouse)
+    warehouse, request = context.resources.warehouse, context.resources.request
+    parts, policy = _parts(warehouse), request.policy
     if not parts["runs"]:
         raise UnreadableError(f"{warehouse.home.root}: no source has any run; name a folder or a source that has")
-    previous = snapshots.sound(warehouse.home)
+    previous, key = snapshots.sound(warehouse.home), _inputs(_collections(warehouse), request)[1]
     with step("warehouse/ranking") as counts:
         made = ranking.build_ranks(warehouse.parts, parts, policy, warehouse.home.temporary)
         # Between two snapshots of the same inputs nothing moves, and to find that out all ranks would be compared.
         made["movements"] = (
             []
-            if _unchanged(warehouse, context.resources.request, previous)
+            if _unchanged(warehouse, request, previous, key)
             else ranking.build_movements(warehouse.parts, {**parts, **made}, previous, policy, warehouse.home.temporary)
         )
         counts |= row_counts(warehouse.parts.root, made, ("ranks", "cohorts", "records"))
@@ -101,7 +101,7 @@ def draft(context: dg.AssetExecutionContext) -> dg.MaterializeResult[Any]:
     warehouse.state.write("warehouse/withheld", [])
     warehouse.state.write("warehouse/checked", None)
     sound = snapshots.sound(warehouse.home)
-    if sound and _unchanged(warehouse, request, sound):
+    if sound and _unchanged(warehouse, request, sound, key):
         # What was withheld the last time still is.
         if key != sound.manifest["inputs_key"]:
             warehouse.state.write("warehouse/withheld", warehouse.home.read_status().get("withheld", []))
@@ -280,9 +280,8 @@ def _gone(warehouse: Any, collection: Collection) -> list[str]:
     return [f"{collection.source} no longer has {locator}; its rows have left the tables" for locator in told]
 
 
-def _unchanged(warehouse: Any, request: Any, latest: snapshots.Snapshot | None) -> bool:
-    """Whether the latest snapshot, if it is sound, has all that there is, and no new one is forced."""
-    key = _inputs(_collections(warehouse), request)[1]
+def _unchanged(warehouse: Any, request: Any, latest: snapshots.Snapshot | None, key: str) -> bool:
+    """Whether the latest snapshot, if it is sound, is of inputs with this key, and no new one is forced."""
     return latest is not None and key in _seen_keys(warehouse, latest) and not request.force
 
 

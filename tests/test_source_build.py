@@ -143,8 +143,8 @@ def test_every_text_is_described_once_however_many_files_have_it(store: PartStor
     }  # fmt: skip
     assert artifacts[digest_of(BINARY)]["language"] is None
     assert [tuple(row.values()) for row in rows_of(store, made["techniques"])] == [
-        (digest_of(FIRST), "num-warps", 2, "4", "code", "num_warps = 4", techniques.detectors().version),
-        (digest_of(SECOND), "num-warps", 2, "8", "code", "num_warps = 8", techniques.detectors().version),
+        (digest_of(FIRST), "num-warps", 2, "4", "code", "num_warps = 4", techniques.version()),
+        (digest_of(SECOND), "num-warps", 2, "8", "code", "num_warps = 8", techniques.version()),
     ]
     texts = {row["source_digest"]: (row["text"], row["bytes"]) for row in rows_of(store, made["artifact_texts"])}
     assert texts == {

@@ -51,7 +51,7 @@ def connect(
         temporary: folder into which a statement that outgrows the memory limit may spill.
         read_only: open for reading alone.
         threads: worker threads; by default `KERNELMART_THREADS` or, where that is not set, one for each processor.
-        memory: bytes, where less than the limit will do.
+        memory: bytes, where less than the limit will do; whoever sets `KERNELMART_MEMORY_LIMIT` decides.
 
     Raises:
         HomeError: where a setting of the environment is of another form.
@@ -67,7 +67,7 @@ def connect(
     if temporary is not None:
         settings["temp_directory"] = str(temporary)
     connection = duckdb.connect(str(path) if path else ":memory:", read_only=read_only, config=settings)
-    if memory is not None:
+    if memory is not None and not os.environ.get("KERNELMART_MEMORY_LIMIT"):
         (allowed,) = connection.execute("select parse_formatted_bytes(current_setting('memory_limit'))").fetchall()[0]
         connection.execute(f"set memory_limit = '{min(memory, allowed)} bytes'")
     # A zoned time must read the same whatever the zone of the host is.

@@ -8,7 +8,8 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,12 @@ def sha256(path: Path) -> str:
     """SHA-256 of a file's bytes, as 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_each(paths: Sequence[Path]) -> list[str]:
+    """SHA-256 of the bytes of some files, by all processors together."""
+    with ThreadPoolExecutor(os.cpu_count()) as threads:
+        return [*threads.map(sha256, paths)]
 
 
 def link(original: Path, path: Path) -> None:

@@ -71,9 +71,7 @@ class PartStore:
         """The part of a stage that was made from `key`, if it is there and whole."""
         part = Part(self.root / stage / key)
         stated = part.facts.get("sha256")
-        if not isinstance(stated, dict) or any(
-            not part.path(name).is_file() or files.sha256(part.path(name)) != digest for name, digest in stated.items()
-        ):
+        if not isinstance(stated, dict) or not _is_whole(part, stated):
             # Not there, or no longer what was written: it is made anew.
             return None
         # What is in use stays: pruning goes by this time.
@@ -97,6 +95,12 @@ class PartStore:
         for about in list(self.root.rglob("part.json")):
             if about.stat().st_mtime < oldest:
                 files.remove_tree(about.parent)
+
+
+def _is_whole(part: Part, stated: dict[str, str]) -> bool:
+    """Whether a part's files are there and have the digests that it states."""
+    paths = [part.path(name) for name in stated]
+    return all(path.is_file() for path in paths) and files.sha256_of_each(paths) == [*stated.values()]
 
 
 def part_key(*inputs: Any) -> str:

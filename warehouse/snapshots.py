@@ -100,13 +100,15 @@ class Snapshot:
             yield f"{self.folder / MANIFEST}: the manifest is gone or cannot be read"
             return
         found = {path.relative_to(self.folder).as_posix() for path in self.folder.rglob("*") if not path.is_dir()}
+        expected = sorted(found & stated.keys())
+        digests = dict(zip(expected, files.sha256_of_each([self.folder / name for name in expected]), strict=True))
         for name in sorted({*stated, *found} - {MANIFEST}):
             path = self.folder / name
             if name not in found:
                 yield f"{path}: the file is gone"
             elif name not in stated:
                 yield f"{path}: no such file was published"
-            elif not _as_stated(path, stated[name]):
+            elif (stated[name]["size_bytes"], stated[name]["sha256"]) != (path.stat().st_size, digests[name]):
                 yield f"{path}: its bytes are not those that were published"
 
 
@@ -333,11 +335,6 @@ def _state(home: Home, snapshot: Snapshot) -> list[tuple[str, int, int, int]]:
     found = sorted([*snapshot.folder.rglob("*"), _pointer_path(home)])
     stats = [(path, path.lstat()) for path in found]
     return [(str(path), stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns) for path, stat in stats]
-
-
-def _as_stated(path: Path, stated: dict[str, Any]) -> bool:
-    """Whether a file has the size and digest that a manifest states."""
-    return bool(stated["size_bytes"] == path.stat().st_size and stated["sha256"] == files.sha256(path))
 
 
 def _adopted(snapshot: Snapshot) -> list[Entry]:

@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assets.kernelbot.boards import KNOWN_SOURCES
-from assets.submission_sources import artifacts, families, lexing, read, texts
+from assets.submission_sources import artifacts, families, lexing, read, techniques, texts
 from assets.submission_sources.connections import bounded
 from assets.submission_sources.lexing import lex
 from assets.submission_sources.scratch import Scratch
 from assets.submission_sources.signatures import Signatures
-from assets.submission_sources.techniques import detectors, located, proven
+from assets.submission_sources.techniques import located, proven
 from warehouse.contracts import TABLES
 from warehouse.database import open_files
 from warehouse.memory import give_back
@@ -60,7 +60,7 @@ class Conflict:
 
 def version() -> str:
     """Version of all that is found in a text; another one has every text looked at anew."""
-    return "/".join((lexing.VERSION, artifacts.VERSION, detectors().version, families.VERSION))
+    return "/".join((lexing.VERSION, artifacts.VERSION, techniques.version(), families.VERSION))
 
 
 def read_sources(store: PartStore, files: Iterable[RawFile]) -> list[Source]:
@@ -257,7 +257,7 @@ def _carry_over(writer: PartWriter, older: Sequence[Part], rows: pa.Table, depth
 
 def _findings(file: RawFile, rows: pa.Table, depth: Depth) -> Iterator[dict[str, pa.Table]]:
     """What is found in the texts of some rows, some thousand texts at a time."""
-    extractor = detectors().version
+    extractor = techniques.version()
     found: dict[str, list[dict[str, Any]]] = {name: [] for name in _ANALYSED}
     stream = located(text for _, text in read.texts(file, rows["item"].to_numpy()))
     for number, (digest, (text, places)) in enumerate(zip(_digests(rows), stream, strict=True), start=1):

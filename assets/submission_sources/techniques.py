@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -63,13 +64,22 @@ class _Detector:
 
 @dataclass(frozen=True)
 class Detectors:
-    """The table of detectors: its version, its traits, the literals (in lower case) that texts are searched for, and by
+    """The table of detectors: its traits, the literals (in lower case) that texts are searched for, and by
     the first bytes of a literal what may begin there."""
 
-    version: str
     traits: tuple[str, ...]
     literals: tuple[str, ...]
     by_start: dict[bytes, tuple[tuple[bytes, _Detector], ...]]
+
+
+@cache
+def _table() -> dict[str, Any]:
+    return tomllib.loads(Path(__file__).with_name("detectors.toml").read_text(encoding="utf-8"))
+
+
+def version() -> str:
+    """Version of the detectors."""
+    return str(_table()["version"])
 
 
 @cache
@@ -79,7 +89,7 @@ def detectors() -> Detectors:
     Raises:
         ValueError: for a pattern that does not begin with a literal, naming it.
     """
-    table = tomllib.loads(Path(__file__).with_name("detectors.toml").read_text(encoding="utf-8"))
+    table = _table()
     literals: set[str] = set()
     by_start: dict[bytes, list[tuple[bytes, _Detector]]] = defaultdict(list)
     for entry in table["detector"]:
@@ -93,7 +103,7 @@ def detectors() -> Detectors:
                 by_start[literal[:_SHORTEST_LITERAL]].append((literal, detector))
     traits = tuple(dict.fromkeys(entry["trait"] for entry in table["detector"]))
     kept = {start: tuple(entries) for start, entries in by_start.items()}
-    return Detectors(table["version"], traits, tuple(sorted(literals)), kept)
+    return Detectors(traits, tuple(sorted(literals)), kept)
 
 
 Places = Iterable[NDArray[np.uint32]]
