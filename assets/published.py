@@ -25,6 +25,7 @@ from assets.sol_execbench.pull import oldest_walk
 from assets.tables import log, row_counts, step, table_results, table_specs
 from warehouse import drafts, snapshots
 from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES
+from warehouse.database import memory_for
 from warehouse.elsewhere import publish_to
 from warehouse.errors import SnapshotError, UnreadableError
 from warehouse.raw import Collection
@@ -221,7 +222,8 @@ def _check_draft(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetChe
         yield dg.AssetCheckResult(check_name=shrinkage.NAME, passed=True, metadata={"checked": False})
         return
     refusals: list[str] = []
-    with step("warehouse/checks") as counts, built.open() as connection:
+    memory = memory_for(built.manifest["tables"]["runs"]["rows"])
+    with step("warehouse/checks") as counts, built.open(memory) as connection:
         for check in checks.all_checks():
             found = checks.run(connection, check, warehouse.raw)
             if check.blocking and found:

@@ -9,7 +9,7 @@ import duckdb
 
 from assets.ranks import RANKED, movements, ranked, standings
 from warehouse.contracts import SCHEMA_VERSION, SCORES, TABLES
-from warehouse.database import connect, memory_for, open_files
+from warehouse.database import connect, memory_for, open_files, rows_of
 from warehouse.parts import PartStore, part_key
 from warehouse.snapshots import Snapshot
 
@@ -30,7 +30,7 @@ def build_ranks(
     """
     key = part_key(sorted(parts["runs"]), sorted(parts["submissions"]), policy, VERSION, SCHEMA_VERSION)
     if store.find("ranks", key) is None:
-        memory = memory_for(store.root / file for file in parts["runs"])
+        memory = memory_for(rows_of(store.root / file for file in parts["runs"]))
         with (
             store.making("ranks", key, {"policy": policy}) as writer,
             connect(temporary=temporary, memory=memory) as connection,
@@ -52,7 +52,7 @@ def build_movements(
         return []
     key = part_key(sorted(parts["runs"]), sorted(parts["ranks"]), previous.snapshot_id, policy, VERSION, SCHEMA_VERSION)
     if store.find("movements", key) is None:
-        memory = memory_for(store.root / file for file in parts["runs"])
+        memory = memory_for(rows_of(store.root / file for file in parts["runs"]))
         with (
             store.making("movements", key, {"policy": policy}) as writer,
             connect(temporary=temporary, memory=memory) as connection,

@@ -102,7 +102,8 @@ def test_an_ingest_without_room_says_so_and_the_next_with_room_does_it_all(
         if disk is None:
             pytest.skip("this user may not mount a small file system")
         home, ballast = Home(copied(disturbed, disk / "home")), disk / "ballast"
-        # Parts of both folders are there.
+        # Originals and parts of both folders are there.
+        files.remove_tree(home.raw / "objects")
         files.remove_tree(home.tables)
         for step in STEPS:
             (home.dagster / "dagster.yaml").unlink(missing_ok=True)

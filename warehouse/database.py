@@ -78,12 +78,16 @@ def connect(
     return connection
 
 
-def memory_for(paths: Iterable[Path]) -> int:
-    """Bytes that statements over the rows of some Parquet files need; they spill what does not fit.
+def rows_of(paths: Iterable[Path]) -> int:
+    """Rows of some Parquet files together."""
+    return sum(int(pq.read_metadata(path).num_rows) for path in paths)
+
+
+def memory_for(rows: int) -> int:
+    """Bytes that statements over so many rows need; they spill what does not fit.
 
     A statement that may have more takes it, and an ingest of some hundred thousand sources is to have 512 MB in all.
     """
-    rows = sum(int(pq.read_metadata(path).num_rows) for path in paths)
     return max(_LEAST_BYTES, _BYTES_A_ROW * rows)
 
 

@@ -27,7 +27,7 @@ from assets.kernelbot.terms import SOURCE
 from assets.submission_sources.build import Depth, read_sources
 from assets.submission_sources.kept import kept_of
 from warehouse.contracts import SCHEMA_VERSION, TABLES
-from warehouse.database import connect, memory_for
+from warehouse.database import connect, memory_for, rows_of
 from warehouse.errors import UnreadableError
 from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.raw import Collection, RawFile
@@ -151,7 +151,8 @@ def _make_tables(
         elif family in ("per_case", "aggregate"):
             rows.append(FileRows(locator, file.content_digest, family, part.path("rows")))
     known_sources = sources.known(known_sources, [one.path for one in rows])
-    with connect(temporary=temporary, memory=memory_for(file.path for file in rows)) as connection:
+    memory = memory_for(rows_of(file.path for file in rows))
+    with connect(temporary=temporary, memory=memory) as connection:
         normaliser = Normaliser(connection, rows, listings, load_boards(), known_sources)
         parts = [_files_part(store, normaliser, files) for files in normaliser.groups()]
         shared = normaliser.shared_tables()

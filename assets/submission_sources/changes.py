@@ -104,6 +104,7 @@ def _pairs(submissions: Sequence[Path], sources: Sequence[Source], temporary: Pa
     ]
     digests = pc.unique(pa.chunked_array([chunk for column in columns for chunk in column.chunks], pa.string()))
     digests = digests.take(pc.array_sort_indices(digests)).drop_null()
+    del columns
     found = [np.empty(0, np.int64)]
     with bounded(temporary, submissions) as connection:
         open_files(connection, "submissions", submissions)
@@ -115,7 +116,8 @@ def _pairs(submissions: Sequence[Path], sources: Sequence[Source], temporary: Pa
             both = (previous >= 0) & (this >= 0) & (previous != this)
             found.append(previous[both] << 32 | this[both])
     numbers = np.unique(np.concatenate(found))
-    named = [digests.take(pa.array(part)) for part in (numbers >> 32, numbers & 0xFFFF_FFFF)]
+    places = [pa.array(part.astype(np.int32)) for part in (numbers >> 32, numbers & 0xFFFF_FFFF)]
+    named = [pa.DictionaryArray.from_arrays(part, digests) for part in places]
     return pa.table(named, ["previous_digest", "source_digest"])
 
 
@@ -131,8 +133,8 @@ def _differences(store: PartStore, pairs: pa.Table, sources: Sequence[Source], d
     made_by = f"{diffs.VERSION}/{depth}"
     with store.making(stage, key, {"version": made_by}) as writer, Scratch(temporary / f"pairs-{key}") as scratch:
         left = _carry_over(writer, parts_of(store, stage, made_by), pairs, temporary)
-        wanted = pa.chunked_array([*left["previous_digest"].chunks, *left["source_digest"].chunks], pa.string())
-        spool(sources, wanted.unique(), scratch, temporary)
+        wanted = [left[name].unique().cast(pa.string()) for name in left.column_names]
+        spool(sources, pc.unique(pa.chunked_array(wanted, pa.string())), scratch, temporary)
         for number, table in enumerate(_compared(left, scratch, depth)):
             writer.write(f"differences-{number}", table, DIFFERENCES)
     return Part(store.root / stage / key)

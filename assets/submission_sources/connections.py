@@ -7,7 +7,7 @@ from pathlib import Path
 
 import duckdb
 
-from warehouse.database import connect, memory_for
+from warehouse.database import connect, memory_for, rows_of
 
 
 def bounded(temporary: Path, of: Iterable[Path] = ()) -> duckdb.DuckDBPyConnection:
@@ -17,4 +17,4 @@ def bounded(temporary: Path, of: Iterable[Path] = ()) -> duckdb.DuckDBPyConnecti
         temporary: the folder into which it spills.
         of: Parquet files whose rows are what is worked on.
     """
-    return connect(temporary=temporary, threads=1, memory=memory_for(of))
+    return connect(temporary=temporary, threads=1, memory=memory_for(rows_of(of)))
