@@ -11,6 +11,8 @@ from warehouse import files
 from warehouse.errors import BusyError, KernelmartError
 
 MAKE_ROOM = "make room there ('kernelmart snapshots prune' and 'raw prune' do in a home), and try again"
+# DuckDB goes on to say what to do with settings of its own.
+_NO_MEMORY = re.compile(r"Out of Memory Error: ([^()]* \([^()]* used\)).*")
 _FULL = re.compile("|".join(re.escape(os.strerror(code)) for code in files.NO_ROOM))
 _PLACE = re.compile(r"""['"](/[^'"]+)['"]""")
 
@@ -27,7 +29,9 @@ def why(error: Any) -> str:
 
 
 def advised(message: str) -> str:
-    """A line that says what to do, too, where a disk is full."""
+    """A line that says what to do, too, where a disk is full or memory was too little."""
+    if lacking := _NO_MEMORY.search(message):
+        return f"DuckDB {lacking[1]}; set KERNELMART_MEMORY_LIMIT to more, as 1GB, and try again"
     return f"{message}; {MAKE_ROOM}" if _FULL.search(message) and "make room" not in message else message
 
 

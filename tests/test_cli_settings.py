@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from replica.corpus import Corpus
 from tests.commands import refused
 from tests.small_snapshot import BOARD
 
@@ -25,6 +27,20 @@ def test_a_number_of_threads_that_is_none_is_named(
 def test_a_memory_limit_that_is_none_is_named(value: str, known_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("warehouse.database.MEMORY_LIMIT", value)
     assert refused(known_home, "sql", "select 1") == f"KERNELMART_MEMORY_LIMIT is {value!r}; give a size, as 300MB"
+
+
+def test_too_little_memory_is_one_line_that_says_what_to_set(small_corpus: Corpus, tmp_path: Path) -> None:
+    given = ["--home", str(tmp_path / "home"), "--from", str(small_corpus.folder)]
+    done = subprocess.run(
+        [sys.executable, "-m", "pipelines.cli", "ingest", *given],
+        capture_output=True, text=True, check=False, timeout=300, env={**os.environ, "KERNELMART_MEMORY_LIMIT": "5MB"},
+        cwd=Path(__file__).parent.parent,
+    )  # fmt: skip
+    line = done.stderr.splitlines()[-1]
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"Error: DuckDB .+ \(.+ MiB/4\.7 MiB used\); set KERNELMART_MEMORY_LIMIT to more, as 1GB, and try again", line
+    ), line
 
 
 @pytest.mark.parametrize("value", ["http://[::1", "http://somebody:hunter2@hub:99999"])
