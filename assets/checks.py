@@ -142,9 +142,12 @@ def _broken_references(subject: Subject) -> list[str]:
             own = ", ".join(f'"{name}"' for name in columns)
             there = ", ".join(f'"{name}"' for name in target_columns)
             present = " and ".join(f'"{name}" is not null' for name in columns)
-            text = f'select {own} from "{table.name}" where {present} except select {there} from "{target}"'
-            rows = subject.connection.execute(text).fetchmany(_LINES - len(found))
-            found += [f"{table.name}: {target} has no row for {row}" for row in rows]
+            lacking = f'from "{table.name}" where {present} except select'
+            # Hashes of millions of keys take a third of the time; one that lacks has another's hash once in 10^12.
+            text = f'select hash({own}) {lacking} hash({there}) from "{target}" limit 1'
+            if subject.connection.execute(text).fetchone():
+                rows = subject.connection.execute(f'select {own} {lacking} {there} from "{target}"')
+                found += [f"{table.name}: {target} has no row for {row}" for row in rows.fetchmany(_LINES - len(found))]
     return found
 
 

@@ -18,7 +18,7 @@ ROW_GROUP_ROWS = 32_768
 # Of what only this warehouse reads again: each row group is put together in memory several times over.
 PART_ROWS = 4_096
 # Rows that are held back until there are more of their kind.
-CLUSTERED_ROWS = 16_384
+CLUSTERED_ROWS = 12_288
 
 
 def ahead(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
