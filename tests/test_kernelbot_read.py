@@ -8,9 +8,11 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
+from assets.kernelbot import read as reading
 from assets.kernelbot.read import BATCH_ROWS, SubmissionsFile, content_digest
 from tests import oracle
 from tests.kernelbot_folder import (
@@ -256,6 +258,21 @@ def test_content_is_hashed_only_where_no_run_id_tells_rows_apart(tmp_path: Path)
     wanted = {"run_passed": True, "run_score": 1.0005e-06, "run_result": result(case())}
     assert typed[1]["content"] == oracle.digest(wanted)[7:]
     assert typed[2]["content"] != typed[1]["content"] == typed[4]["content"]
+
+
+@pytest.mark.parametrize("all_hashes_are_one", [False, True])
+def test_runs_that_are_there_twice_are_found_however_far_apart_and_no_others(
+    all_hashes_are_one: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if all_hashes_are_one:
+        monkeypatch.setattr(reading, "_repeated", lambda hashes: np.ones(len(hashes), np.bool_))
+    count = BATCH_ROWS + 5
+    # The last row is the first one again; other submissions have runs of the same number.
+    submissions = pa.array([*range(count - 1), 0], pa.int64())
+    runs = pa.array([*(number // 2 for number in range(count - 2)), None, 0], pa.int64())
+    rows = pa.table({"submission_id": submissions, "run_mode": ["test"] * count, "run_id": runs})
+    typed, _ = read(write(tmp_path, "submissions", rows))
+    assert [row["item"] for row in typed if row["content"] is not None] == [0, count - 2, count - 1]
 
 
 def test_content_leaves_out_what_is_absent_or_cannot_be_written() -> None:

@@ -199,8 +199,10 @@ def spool(sources: Sequence[Source], wanted: pa.Array, scratch: Scratch, tempora
     """Put the texts with some digests into a scratch file, read from whichever files have them."""
     if not len(wanted):
         return
-    chosen = pa.table({"source_digest": wanted})
-    for source, rows in _assigned(sources, temporary, chosen):
+    assigned = _assigned(sources, temporary, pa.table({"source_digest": wanted}))
+    # Hundreds of thousands of digests: who asked for them may need them no more.
+    del wanted
+    for source, rows in assigned:
         _fill(scratch, source, rows)
 
 
@@ -217,6 +219,8 @@ def _assigned(
         connection.execute(f"create temp table firsts as {statement('submission_sources/first')}")
         query = "select item, source_digest from firsts where place = ? order by item"
         assigned = [connection.sql(query, params=[place]).to_arrow_table() for place in range(len(sources))]
+    del chosen, rows
+    give_back()
     for source, rows in zip(sources, assigned, strict=True):
         if rows.num_rows:
             yield source, rows.combine_chunks()

@@ -69,6 +69,7 @@ def build_changes(
     part = store.find(stage, named)
     if part is None:
         pairs = _pairs(submissions, sources, temporary)
+        give_back()
         # What holds large tables is closed while texts are compared, and these are let go thereafter.
         compared = _differences(store, pairs, sources, depth, temporary)
         del pairs
@@ -133,11 +134,16 @@ def _differences(store: PartStore, pairs: pa.Table, sources: Sequence[Source], d
     made_by = f"{diffs.VERSION}/{depth}"
     with store.making(stage, key, {"version": made_by}) as writer, Scratch(temporary / f"pairs-{key}") as scratch:
         left = _carry_over(writer, parts_of(store, stage, made_by), pairs, temporary)
-        wanted = [left[name].unique().cast(pa.string()) for name in left.column_names]
-        spool(sources, pc.unique(pa.chunked_array(wanted, pa.string())), scratch, temporary)
+        spool(sources, _digests_of(left), scratch, temporary)
         for number, table in enumerate(_compared(left, scratch, depth)):
             writer.write(f"differences-{number}", table, DIFFERENCES)
     return Part(store.root / stage / key)
+
+
+def _digests_of(pairs: pa.Table) -> pa.Array:
+    """The digests of some pairs, each once."""
+    columns = [pairs[name].unique().cast(pa.string()) for name in pairs.column_names]
+    return pc.unique(pa.chunked_array(columns, pa.string()))
 
 
 def _carry_over(writer: PartWriter, older: Sequence[Part], pairs: pa.Table, temporary: Path) -> pa.Table:
