@@ -56,6 +56,7 @@ LABELLED: dict[str, tuple[list[tuple[str, str | None]], list[str]]] = {
         ],
         [
             "gamma = beta * comma",
+            "#include <mma.h>",
             'asm volatile("tcgen05.mma.cta_group::1 [%0];");',
             "y = __builtin_amdgcn_mfma_f32_32x32x8f16(a, b, c, 0, 0, 0);",
             "warpgroup_mma(c, a, b);",
