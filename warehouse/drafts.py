@@ -28,11 +28,11 @@ from warehouse.texts import merged, write_texts
 
 # Opened by every DuckDB from 1.0 on.
 STORAGE_VERSION = "v1.0.0"
-BATCH_ROWS = 8_192
+BATCH_ROWS = 4_096
 # Problems of so many runs together are sorted at once; a larger one alone.
 RUNS_AT_ONCE = sorting.ROWS_AT_ONCE
 # Bytes for DuckDB: rows come sorted, and the file is written as they come.
-_MEMORY = 160_000_000
+_MEMORY = 144_000_000
 # Columns of runs that their figures are made of.
 _MEASURED = (
     "source", "problem", "run_id", "primary_metric", "primary_statistic", "primary_value", "min_ns", "max_ns", "std_ns",

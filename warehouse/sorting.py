@@ -22,7 +22,7 @@ from warehouse.memory import give_back
 
 # Of the widest table, runs, these are 40 MB.
 ROWS_AT_ONCE = 32_768
-TAKEN_ROWS = 16_384
+TAKEN_ROWS = 8_192
 _BUCKETS = 64
 # Rows looked at to divide a bucket's worth of rows from the next: buckets differ by a few hundredths then.
 _SAMPLE = 256
