@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from warehouse import attribution, croissant, datapackage, files, parquet, sorting
 from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES
-from warehouse.database import connect, open_files
+from warehouse.database import connect, memory_for, open_files, rows_of
 from warehouse.digests import RowsDigest
 from warehouse.home import Home
 from warehouse.identity import canonical_json, digest, kebab
@@ -31,8 +31,8 @@ STORAGE_VERSION = "v1.0.0"
 BATCH_ROWS = 4_096
 # Problems of so many runs together are sorted at once; a larger one alone.
 RUNS_AT_ONCE = sorting.ROWS_AT_ONCE
-# Bytes for DuckDB: rows come sorted, and the file is written as they come.
-_MEMORY = 144_000_000
+# Bytes without which DuckDB cannot write its file.
+_LEAST_MEMORY = 144_000_000
 # Columns of runs that their figures are made of.
 _MEASURED = (
     "source", "problem", "run_id", "primary_metric", "primary_statistic", "primary_value", "min_ns", "max_ns", "std_ns",
@@ -44,7 +44,7 @@ VERSION = "drafts/2"
 _OUTSIDE_CONTENT = ("snapshot", "movements")
 
 
-def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, Any]) -> Snapshot:
+def build(home: Home, parts: Mapping[str, Sequence[Path]], about: Mapping[str, Any]) -> Snapshot:
     """Build a draft of all tables.
 
     Args:
@@ -54,7 +54,8 @@ def build(home: Home, parts: Mapping[str, Iterable[Path]], about: Mapping[str, A
     """
     target = draft_folder(home)
     discard_draft(home)
-    with files.writing_folder(target) as folder, connect(temporary=home.temporary, memory=_MEMORY) as connection:
+    memory = max(_LEAST_MEMORY, memory_for(rows_of(parts.get("runs", ()))))
+    with files.writing_folder(target) as folder, connect(temporary=home.temporary, memory=memory) as connection:
         previous = sound(home)
         writer = _Writer(folder, connection, about, previous, home.temporary)
         writer.write_tables({name: [str(path) for path in paths] for name, paths in parts.items()})
