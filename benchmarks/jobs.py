@@ -44,7 +44,7 @@ def main() -> None:
     seconds = time.monotonic() - started
     snapshot = latest(home)
     runs = snapshot.manifest["tables"]["runs"]["rows"] if snapshot else 0
-    megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    megabytes = max([_resident_at_most(), *(most for _, _, most in stages.found.values())])
     said = {"seconds": seconds, "processor": time.process_time() - before, "megabytes": megabytes, "runs": runs}
     print(json.dumps({**said, "stages": stages.found}))
 
@@ -58,16 +58,27 @@ def run_apart(job: str, home: Path, saved: Path, code: str = "none") -> dict[str
 
 
 class _Stages(logging.Handler):
-    """Seconds and processor seconds of each step, by its name, out of the lines that an ingest logs."""
+    """Seconds and processor seconds of each step, by its name, out of the lines that an ingest logs; and the MiB that
+    were resident at most since the step before ended, where the system tells."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.found: dict[str, tuple[float, float]] = {}
+        self.found: dict[str, tuple[float, float, float]] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         line = record.getMessage()
         if match := re.fullmatch(r"step (\S+) .*\bseconds=(\S+) processor_seconds=(\S+)", line):
-            self.found[match[1]] = (float(match[2]), float(match[3]))
+            self.found[match[1]] = (float(match[2]), float(match[3]), _resident_at_most())
+
+
+def _resident_at_most() -> float:
+    """MiB that this process held at most since this was last asked, or since it began."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    [most] = re.findall(r"VmHWM:\s+([0-9]+) kB", status.read_text())
+    Path("/proc/self/clear_refs").write_text("5")
+    return int(most) / 1024
 
 
 def empty() -> dg.Definitions:

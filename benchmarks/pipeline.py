@@ -73,7 +73,7 @@ def main() -> None:
         megabytes = max(last["ingest"]["megabytes"], last["one file changed"]["megabytes"])
         print(f"scale {given.scale}, {last['ingest']['runs']} runs, medians of {given.rounds}")
         _print_whole(whole, last["ingest"]["runs"])
-        _print_stages(stages, parts)
+        _print_stages(stages, parts, {name: most for name, (_, _, most) in last["ingest"]["stages"].items()})
         print(f"{megabytes:.0f} MiB resident at most")
         if not given.check:
             _print_snapshot(root / "home", last["ingest"]["runs"])
@@ -107,7 +107,7 @@ def _measure(root: Path, rounds: int) -> tuple[Clock, Clock, Clock, dict[str, di
         for what, one in said.items():
             whole.add(what, one["seconds"] - empty["seconds"], one["processor"] - empty["processor"])
         whole.add("empty job", empty["seconds"], empty["processor"])
-        for name, (seconds, processor) in said["ingest"]["stages"].items():
+        for name, (seconds, processor, _) in said["ingest"]["stages"].items():
             stages.add(name, seconds, processor)
     return whole, stages, parts, said
 
@@ -121,10 +121,10 @@ def _print_whole(whole: Clock, runs: int) -> None:
     print(f"{runs / whole.seconds('ingest'):.0f} runs a second, the floor {runs / whole.seconds('floor'):.0f}")
 
 
-def _print_stages(stages: Clock, parts: Clock) -> None:
-    print("stages of the ingest, seconds and those of processors:")
+def _print_stages(stages: Clock, parts: Clock, most: dict[str, float]) -> None:
+    print("stages of the ingest, seconds, those of processors, and MiB resident at most in the last round:")
     for name in stages.names():
-        print(f"  {name:24} {stages.seconds(name):7.1f} {stages.processor(name):7.1f}")
+        print(f"  {name:24} {stages.seconds(name):7.1f} {stages.processor(name):7.1f} {most[name]:7.0f}")
     print("steps of the floor, seconds:")
     for name in parts.names():
         print(f"  {name:32} {parts.seconds(name):7.2f}")

@@ -79,6 +79,8 @@ def main() -> None:
     print(f"{'digests beside the bare scan':30}{by_clock:12.2f}          {by_processor:12.2f}")
     print(f"{'ingest with --code index':30}{ingest['seconds']:12.1f} s {ingest['processor']:19.1f} s of a processor")
     print(f"{'resident at most':30}{ingest['megabytes']:12.0f} MiB")
+    for name, (seconds, _, most) in ingest["stages"].items():
+        print(f"  {name:28}{most:12.0f} MiB {seconds:17.1f} s")
 
 
 def _write(path: Path, rows: int) -> RawFile:
