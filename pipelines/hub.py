@@ -27,8 +27,8 @@ from huggingface_hub.hf_api import RepoFile
 from huggingface_hub.utils._headers import build_hf_headers
 from huggingface_hub.utils.tqdm import disable_progress_bars
 
+from assets.kernelbot.opening import what_it_is
 from assets.kernelbot.pull import HubFile
-from assets.kernelbot.read import what_it_is
 from pipelines.hub_session import HubSession, Patience, is_safe, status_text, transport_problem
 from warehouse.errors import UnreachableError, UnreadableError
 from warehouse.version import code_version

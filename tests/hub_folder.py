@@ -8,8 +8,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from assets.kernelbot.hub_files import Span, chunks, joined, leaves
+from assets.kernelbot.opening import FOOTER_TAIL
 from assets.kernelbot.pull import pull
-from assets.kernelbot.read import FOOTER_TAIL, ROWS, SubmissionsFile
+from assets.kernelbot.read import ROWS, SubmissionsFile
 from pipelines.hub import HubClient
 from pipelines.hub_session import Patience
 from replica.server import Replica

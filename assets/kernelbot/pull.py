@@ -17,7 +17,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from assets.kernelbot.hub_files import OVERHEAD, HubFile, Span, chunks, data_files, joined, leaves, spans
-from assets.kernelbot.read import FOOTER_TAIL, PARSER, SubmissionsFile, footer_length
+from assets.kernelbot.opening import FOOTER_TAIL, footer_length
+from assets.kernelbot.read import PARSER, SubmissionsFile
 from assets.kernelbot.terms import SOURCE
 from warehouse.errors import HomeError, UnreadableError
 from warehouse.raw import Collection, Range, RawFile, RawStore

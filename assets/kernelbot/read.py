@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from assets import columns
+from assets.kernelbot.opening import one_line, open_parquet
 from warehouse.errors import UnreadableError
 from warehouse.identity import MAXIMUM_INTEGER, canonical_json
 from warehouse.memory import give_back
@@ -33,9 +34,6 @@ PARSER = "kernelbot/1"
 BATCH_ROWS = 16_384
 _LONGEST_RAW_TEXT = 2_000
 _SHORT_RAW_TEXT = 60
-# Length of the metadata and magic bytes, at a Parquet file's end.
-FOOTER_TAIL = 8
-_LONGEST_FOOTER = 1 << 26
 
 _CASE_FIELDS = ("spec", "runs", "mean", "std", "best", "worst")
 CASE = pa.struct([("index", pa.int64()), *[(name, pa.string()) for name in _CASE_FIELDS]])
@@ -199,7 +197,7 @@ class SubmissionsFile:
         try:
             yield
         except (OSError, pa.ArrowException) as error:
-            raise UnreadableError(f"{self.source.locator}: cannot be read to its end: {_one_line(error)}") from error
+            raise UnreadableError(f"{self.source.locator}: cannot be read to its end: {one_line(error)}") from error
 
     def _leaves(self, *, whole_result: bool) -> list[str]:
         wanted = [name for name in _TOP_COLUMNS[self.family] if name in self.schema.names]
@@ -433,55 +431,6 @@ def _is_code(name: str) -> bool:
     return name.lower() == "code"
 
 
-def open_parquet(source: RawFile) -> pq.ParquetFile:
-    """Open a Parquet file, kept whole or in ranges, for a streaming read.
-
-    Its footer is read first and handed over: left alone, pyarrow reads 64 kB from the end, which a fetch record lacks.
-    Further reads stay within the chunks of the columns asked for.
-
-    Raises:
-        UnreadableError: naming the file and what it is instead.
-    """
-    try:
-        with source.open() as file:
-            metadata = _footer(file)
-        return pq.ParquetFile(
-            source.open(), metadata=metadata, pre_buffer=False, buffer_size=1 << 20, page_checksum_verification=True
-        )
-    except (OSError, pa.ArrowException) as error:
-        raise UnreadableError(
-            f"{source.locator}: {what_it_is(_head(source), source.size_bytes) or _one_line(error)}"
-        ) from error
-
-
-def _footer(file: pa.NativeFile) -> pq.FileMetaData:
-    size = file.size()
-    file.seek(max(0, size - FOOTER_TAIL))
-    length = footer_length(file.read(FOOTER_TAIL), size)
-    file.seek(size - length)
-    return pq.read_metadata(pa.BufferReader(file.read(length)))
-
-
-def footer_length(tail: bytes, size: int) -> int:
-    """Bytes at the end of a Parquet file that its metadata takes, by the last `FOOTER_TAIL` of its `size` bytes.
-
-    Raises:
-        pyarrow.ArrowInvalid: where that cannot be.
-    """
-    length = int.from_bytes(tail[:4], "little") + FOOTER_TAIL
-    if tail[4:] != b"PAR1" or not FOOTER_TAIL < length <= min(size - len(b"PAR1"), _LONGEST_FOOTER):
-        raise pa.ArrowInvalid("Its end is not that of a Parquet file")
-    return length
-
-
-def _head(source: RawFile) -> bytes:
-    try:
-        with source.open() as file:
-            return bytes(file.read(256))
-    except (OSError, UnreadableError):
-        return b"PAR1"
-
-
 def content_digest(content: dict[str, Any]) -> str:
     """SHA-256 (64 hex digits) of a per-case row's content, without absent fields and figures that are not finite."""
     return hashlib.sha256(canonical_json(_present(content)).encode()).hexdigest()
@@ -614,18 +563,3 @@ def _unusable_detail(code: str | None) -> str:
     return {"BAD_ID": "is no 64-bit integer", "BAD_TIME": "is no time between the years 1 and 9999"}.get(
         code or "", "is not UTF-8 text"
     )
-
-
-def what_it_is(head: bytes, size: int) -> str | None:
-    """What stands in place of a Parquet file, by its first bytes; None where it may be one."""
-    if size == 0:
-        return "the file is empty; fetch it again"
-    if head.startswith(b"version https://git-lfs"):
-        return "a Git LFS pointer stands in place of the file; fetch the file itself"
-    if head.lstrip()[:1] == b"<":
-        return "an HTML page stands in place of the file; fetch it again"
-    return None if head.startswith(b"PAR1") else "it is not a Parquet file; fetch it again"
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200] + "; fetch it again"

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from assets import columns
-from assets.kernelbot.read import open_parquet
+from assets.kernelbot.opening import open_parquet
 from warehouse.errors import UnreadableError
 from warehouse.memory import give_back
 from warehouse.raw import RawFile
