@@ -184,7 +184,7 @@ class _Writer:
 
     def _write_runs(self, paths: list[str]) -> None:
         """Runs and their measurements, in parts by source and problem; those made of the same parts are taken again."""
-        digests = {path: files.sha256(Path(path)) for path in paths}
+        digests = dict(zip(paths, files.sha256_of_each([Path(path) for path in paths]), strict=True))
         places: dict[_Place, list[_Runs]] = {}
         for path in paths:
             for runs in _runs_of(Path(path)):
@@ -359,7 +359,7 @@ def _row_group(runs: _Runs) -> tuple[Path, int]:
 
 def _batches(tables: Iterable[pa.Table]) -> Iterator[pa.RecordBatch]:
     for table in tables:
-        yield from table.to_batches(max_chunksize=BATCH_ROWS)
+        yield from table.to_batches()
 
 
 def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordBatch]]:
@@ -374,10 +374,12 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[str, pa.RecordB
 
 
 def _files(folder: Path, without: Container[str] = ()) -> dict[str, dict[str, Any]]:
+    found = [path for path in sorted(folder.rglob("*")) if path.is_file()]
+    named = {name: path for path in found if (name := path.relative_to(folder).as_posix()) not in without}
+    digests = files.sha256_of_each([*named.values()])
     return {
-        name: {"sha256": files.sha256(path), "size_bytes": path.stat().st_size}
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and (name := path.relative_to(folder).as_posix()) not in without
+        name: {"sha256": sha256, "size_bytes": path.stat().st_size}
+        for (name, path), sha256 in zip(named.items(), digests, strict=True)
     }
 
 

@@ -110,20 +110,20 @@ def _slices(batches: Iterable[pa.RecordBatch], schema: pa.Schema, rows: int) -> 
 def _clusters(tables: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
     """The same rows in tables that each have one value of a text column; null is a value too.
 
-    They are held back until there are many: what a file says of its row groups is held whole by whoever reads it.
+    They are held back until there are many: whoever reads a file holds what it says of each row group, 32 kB of runs'.
     """
-    waiting: dict[str | None, list[pa.Table]] = {}
-    counts: dict[str | None, int] = {}
+    waiting: dict[str | None, pa.Table] = {}
     for table in tables:
         values = table.column(name).combine_chunks().dictionary_encode(null_encoding="encode")
         for number, value in enumerate(values.dictionary.to_pylist()):
             # Copied: a slice would keep all rows that came with it.
             piece = table.filter(pc.equal(values.indices, number))
-            waiting.setdefault(value, []).append(piece)
-            counts[value] = counts.get(value, 0) + piece.num_rows
-        while sum(counts.values()) > CLUSTERED_ROWS:
-            largest = max(counts, key=counts.__getitem__)
-            del counts[largest]
-            yield pa.concat_tables(waiting.pop(largest)).combine_chunks()
-    for pieces in waiting.values():
-        yield pa.concat_tables(pieces).combine_chunks()
+            waiting[value] = pa.concat_tables([waiting[value], piece]) if value in waiting else piece
+        too_many = sum(held.num_rows for held in waiting.values()) - CLUSTERED_ROWS
+        for value, held in sorted(waiting.items(), key=lambda entry: -entry[1].num_rows):
+            if too_many <= 0:
+                break
+            too_many -= held.num_rows
+            yield waiting.pop(value).combine_chunks()
+    for held in waiting.values():
+        yield held.combine_chunks()

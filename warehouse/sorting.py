@@ -10,7 +10,8 @@ import math
 import tempfile
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import pairwise
+from itertools import groupby, pairwise
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,11 +23,17 @@ from warehouse.memory import give_back
 
 # Of the widest table, runs, these are 40 MB.
 ROWS_AT_ONCE = 32_768
-TAKEN_ROWS = 8_192
+# Of what is in order so much is handed on at once.
+TAKEN_BYTES = 4_000_000
+# More would cut what is sorted at once into slivers, each of which takes a millisecond or two.
 _BUCKETS = 64
 # Rows looked at to divide a bucket's worth of rows from the next: buckets differ by a few hundredths then.
 _SAMPLE = 256
 _SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")
+
+
+# Where the rows of a range lie in a file: from and to.
+_Bucket = list[tuple[int, int]]
 
 
 class Piece(NamedTuple):
@@ -59,7 +66,7 @@ def pieces_of(paths: Iterable[Path | str], where: pc.Expression | None = None) -
 def in_order(
     pieces: Sequence[Piece], columns: Sequence[str], keys: Sequence[str], temporary: Path
 ) -> Iterator[pa.Table]:
-    """The rows of some pieces, ascending by some columns with nulls last, in tables of `TAKEN_ROWS` rows at most.
+    """The rows of some pieces, ascending by some columns with nulls last, in tables of about `TAKEN_BYTES`.
 
     Args:
         pieces: where the rows are.
@@ -72,44 +79,49 @@ def in_order(
         for table in _tables(pieces, columns, rows):
             yield from _in_order(table, keys)
         return
-    # Tables as large as a bucket, or of so many rows they would be cut into slivers.
-    at_once = max(ROWS_AT_ONCE, math.ceil(rows / _BUCKETS))
-    bounds = _bounds(pieces, columns, keys, math.ceil(rows / at_once))
     temporary.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile(dir=temporary) as file:
-        buckets: list[list[tuple[int, int]]] = [[] for _ in range(len(bounds) + 1)]
-        with pa.OSFile(file.name, "wb") as spilled:
-            for table in _tables(pieces, columns, at_once):
-                order = _order(table, keys)
-                compared = _Keys(table.select(list(keys)).take(order), keys)
-                ends = [bisect_left(compared, bound) for bound in bounds]
-                for bucket, (first, last) in zip(buckets, pairwise([0, *ends, len(compared)]), strict=True):
-                    if first < last:
-                        bucket.append(_spill(spilled, table.take(order.slice(first, last - first))))
-                give_back()
+        buckets = _divided(pieces, columns, keys, file.name)
         with pa.OSFile(file.name, "rb") as spilled:
-            for bucket in buckets:
-                if bucket:
-                    yield from _in_order(_whole(_spilled(spilled, *place) for place in bucket), keys)
-                    give_back()
+            for bucket in filter(None, buckets):
+                yield from _in_order(_whole(_spilled(spilled, *place) for place in bucket), keys)
+                give_back()
+
+
+def _divided(pieces: Sequence[Piece], columns: Sequence[str], keys: Sequence[str], path: str) -> list[_Bucket]:
+    """Write the pieces' rows to a file, and say where those of each range of the order lie; ranges ascend."""
+    rows = sum(piece.rows for piece in pieces)
+    # As many rows as a bucket has, and as few buckets that each gets some hundreds of these.
+    at_once = max(ROWS_AT_ONCE, math.ceil(rows / _BUCKETS))
+    bounds = _bounds(pieces, columns, keys, math.ceil(rows / at_once))
+    buckets: list[_Bucket] = [[] for _ in range(len(bounds) + 1)]
+    with pa.OSFile(path, "wb") as spilled:
+        for table in _tables(pieces, columns, at_once):
+            order = _order(table, keys)
+            compared = _Keys(table.select(list(keys)).take(order), keys)
+            ends = [bisect_left(compared, bound) for bound in bounds]
+            for bucket, (first, last) in zip(buckets, pairwise([0, *ends, len(compared)]), strict=True):
+                if first < last:
+                    bucket.append(_spill(spilled, table.take(order.slice(first, last - first))))
+            give_back()
+    return buckets
 
 
 def _tables(pieces: Iterable[Piece], columns: Sequence[str], at_once: int) -> Iterator[pa.Table]:
     """The pieces' rows as they come, in tables of about so many rows."""
     waiting: list[pa.Table] = []
     count = 0
-    file: tuple[Path, pq.ParquetFile] | None = None
-    for piece in pieces:
-        if file is None or file[0] != piece.path:
-            file = piece.path, pq.ParquetFile(piece.path)
-        table = file[1].read_row_group(piece.group, columns=list(columns)).select(list(columns))
-        if piece.where is not None:
-            table = table.filter(piece.where)
-        if waiting and count + table.num_rows > at_once:
-            yield _whole(waiting)
-            waiting, count = [], 0
-        waiting.append(table)
-        count += table.num_rows
+    for path, of_file in groupby(pieces, attrgetter("path")):
+        with pq.ParquetFile(path) as file:
+            for piece in of_file:
+                table = file.read_row_group(piece.group, columns=list(columns)).select(list(columns))
+                if piece.where is not None:
+                    table = table.filter(piece.where)
+                if waiting and count + table.num_rows > at_once:
+                    yield _whole(waiting)
+                    waiting, count = [], 0
+                waiting.append(table)
+                count += table.num_rows
     if waiting:
         yield _whole(waiting)
 
@@ -126,8 +138,9 @@ def _order(table: pa.Table, keys: Sequence[str]) -> pa.Array:
 def _in_order(table: pa.Table, keys: Sequence[str]) -> Iterator[pa.Table]:
     """A table's rows in order, a few at a time: it need not be there twice."""
     order = _order(table, keys)
-    for first in range(0, len(order), TAKEN_ROWS):
-        yield table.take(order.slice(first, TAKEN_ROWS))
+    rows = max(1, TAKEN_BYTES * table.num_rows // max(1, table.nbytes))
+    for first in range(0, len(order), rows):
+        yield table.take(order.slice(first, rows))
 
 
 def _bounds(pieces: Sequence[Piece], columns: Sequence[str], keys: Sequence[str], buckets: int) -> list[Any]:
