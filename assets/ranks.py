@@ -25,8 +25,9 @@ class Policy:
 
     Args:
         name: the policy's name in `ranks.policy` and `snapshot.ranking_policy`.
-        folder: folder of `sql/`, or an absolute one, with the statements `ranks`, `cohorts` and `records`; each is one
-            select over `runs` and `submissions` with the columns of its table, and `ranks` takes `$policy`.
+        folder: folder of `sql/`, or an absolute one, with the statements `ranks`, `cohorts` and `records` over `runs`
+            and `submissions`; the last statement of each is a select with the columns of its table. `ranks` is one
+            statement and takes `$policy`.
     """
 
     name: str

@@ -67,7 +67,7 @@ def ingest(home: Home, request: Request) -> Outcome:
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Has pyarrow, which loads pandas wherever it is installed, do without; nothing here uses its 50 MB."""
+    """Has pyarrow, which loads pandas wherever it is installed, do without; nothing here uses its 30 MB."""
 
     def find_spec(self, fullname: str, *_: object) -> None:
         """Raise for pandas; of others this knows nothing."""

@@ -25,7 +25,7 @@ def test_a_number_of_threads_that_is_none_is_named(
 
 @pytest.mark.parametrize("value", ["nonsense", "300", "-1GB", "MB", "1e3MB", "none"])
 def test_a_memory_limit_that_is_none_is_named(value: str, known_home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("warehouse.database.MEMORY_LIMIT", value)
+    monkeypatch.setenv("KERNELMART_MEMORY_LIMIT", value)
     assert refused(known_home, "sql", "select 1") == f"KERNELMART_MEMORY_LIMIT is {value!r}; give a size, as 300MB"
 
 

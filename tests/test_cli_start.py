@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from replica.corpus import Corpus
+
 # Each makes a command wait that has no use for it.
 HEAVY = ("dagster", "huggingface_hub", "matplotlib", "pandas", "polars", "scipy", "sqlalchemy")
 LOOK = """
@@ -36,3 +38,24 @@ def test_commands_that_only_look_load_neither_dagster_nor_a_client_of_the_servic
     done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=120)
     found = json.loads(done.stdout)
     assert found == {words: [2 if words == "ingest --bad-option" else 0, []] for words in found}
+
+
+INGEST = """
+import sys
+from pathlib import Path
+from pipelines.ingest import ingest
+from pipelines.resources import Request
+from warehouse.home import Home
+
+ingest(Home(Path(sys.argv[1])), Request(folder=sys.argv[2]))
+print("pandas" in sys.modules)
+import pandas
+"""
+
+
+def test_an_ingest_does_not_load_pandas_and_keeps_nobody_from_it_afterwards(
+    small_corpus: Corpus, tmp_path: Path
+) -> None:
+    words = [sys.executable, "-c", INGEST, str(tmp_path / "home"), str(small_corpus.folder)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=300)
+    assert done.stdout.splitlines()[-1] == "False"

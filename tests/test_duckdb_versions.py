@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from warehouse.contracts import TABLES
-from warehouse.database import MEMORY_LIMIT
+from warehouse.database import MOST_BYTES
 from warehouse.home import Home
 from warehouse.snapshots import Snapshot, required
 
@@ -161,7 +161,7 @@ def test_a_run_document_is_stored_nowhere(snapshot: Snapshot) -> None:
 
 
 def test_our_connections_have_a_memory_limit_and_reach_nothing_else(snapshot: Snapshot) -> None:
-    with snapshot.open() as connection, duckdb.connect(config={"memory_limit": MEMORY_LIMIT}) as limited:
+    with snapshot.open() as connection, duckdb.connect(config={"memory_limit": f"{MOST_BYTES} bytes"}) as limited:
         limit = "select current_setting('memory_limit')"
         assert connection.execute(limit).fetchall() == limited.execute(limit).fetchall()
         with pytest.raises(duckdb.Error, match=r"disabled|not allowed|Cannot access"):

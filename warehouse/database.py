@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from warehouse.errors import HomeError
 from warehouse.statements import statement
 
-MEMORY_LIMIT = os.environ.get("KERNELMART_MEMORY_LIMIT") or "300MB"
+MOST_BYTES = 300_000_000
 # What sorts and joins cannot do without, by which they grow with the rows.
 _LEAST_BYTES = 96_000_000
 _BYTES_A_ROW = 416
@@ -51,25 +51,25 @@ def connect(
         temporary: folder into which a statement that outgrows the memory limit may spill.
         read_only: open for reading alone.
         threads: worker threads; by default `KERNELMART_THREADS` or, where that is not set, one for each processor.
-        memory: bytes, where less than the limit will do; whoever sets `KERNELMART_MEMORY_LIMIT` decides.
+        memory: bytes that it may take, where that is less than `MOST_BYTES`; `KERNELMART_MEMORY_LIMIT`, if set,
+            counts in place of both.
 
     Raises:
         HomeError: where a setting of the environment is of another form.
     """
     settings: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": _stated("KERNELMART_MEMORY_LIMIT", MEMORY_LIMIT, _SIZE, "a size, as 300MB"),
+        "memory_limit": f"{min(memory or MOST_BYTES, MOST_BYTES)} bytes",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "preserve_insertion_order": False,
     }
+    if limit := os.environ.get("KERNELMART_MEMORY_LIMIT"):
+        settings["memory_limit"] = _stated("KERNELMART_MEMORY_LIMIT", limit, _SIZE, "a size, as 300MB")
     if wanted := threads or os.environ.get("KERNELMART_THREADS"):
         settings["threads"] = _stated("KERNELMART_THREADS", str(wanted), _COUNT, "a number, as 2")
     if temporary is not None:
         settings["temp_directory"] = str(temporary)
     connection = duckdb.connect(str(path) if path else ":memory:", read_only=read_only, config=settings)
-    if memory is not None and not os.environ.get("KERNELMART_MEMORY_LIMIT"):
-        (allowed,) = connection.execute("select parse_formatted_bytes(current_setting('memory_limit'))").fetchall()[0]
-        connection.execute(f"set memory_limit = '{min(memory, allowed)} bytes'")
     # A zoned time must read the same whatever the zone of the host is.
     connection.execute("set timezone = 'UTC'")
     if not read_only:

@@ -176,12 +176,13 @@ class RawStore:
             HomeError: where the original cannot be read or the copy cannot be written.
         """
         try:
+            digest = "sha256:" + files.sha256(original)
             # Most nights it is there already.
-            digest, size = "sha256:" + files.sha256(original), original.stat().st_size
             if self.is_whole(digest):
-                return RawFile(locator, self.path(digest), digest, size, fetched_at)
-            with original.open("rb") as source:
-                digest, size = self.keep_pieces(iter(lambda: source.read(_CHUNK), b""), locator)
+                size = self.path(digest).stat().st_size
+            else:
+                with original.open("rb") as source:
+                    digest, size = self.keep_pieces(iter(lambda: source.read(_CHUNK), b""), locator)
         except OSError as error:
             raise HomeError(f"{locator}: cannot be kept in {self.root}: {error.strerror or error}") from error
         return RawFile(locator, self.path(digest), digest, size, fetched_at)

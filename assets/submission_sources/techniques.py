@@ -64,8 +64,8 @@ class _Detector:
 
 @dataclass(frozen=True)
 class Detectors:
-    """The table of detectors: its traits, the literals (in lower case) that texts are searched for, and by
-    the first bytes of a literal what may begin there."""
+    """The table of detectors: its traits, the literals (in lower case) that texts are searched for, and by the first
+    bytes of a literal what may begin there."""
 
     traits: tuple[str, ...]
     literals: tuple[str, ...]
