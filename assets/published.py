@@ -25,7 +25,7 @@ from assets.sol_execbench.pull import oldest_walk
 from assets.tables import log, row_counts, step, table_results, table_specs
 from warehouse import drafts, snapshots
 from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES
-from warehouse.database import memory_for
+from warehouse.database import memory_for, with_enough_memory
 from warehouse.elsewhere import publish_to
 from warehouse.errors import SnapshotError, UnreadableError
 from warehouse.raw import Collection
@@ -222,10 +222,13 @@ def _check_draft(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetChe
         yield dg.AssetCheckResult(check_name=shrinkage.NAME, passed=True, metadata={"checked": False})
         return
     refusals: list[str] = []
-    memory = memory_for(built.manifest["tables"]["runs"]["rows"])
-    with step("warehouse/checks") as counts, built.open(memory) as connection:
-        for check in checks.all_checks():
-            found = checks.run(connection, check, warehouse.raw)
+
+    def run(memory: int) -> list[tuple[checks.Check, list[str]]]:
+        with built.open(memory) as connection:
+            return [(check, checks.run(connection, check, warehouse.raw)) for check in checks.all_checks()]
+
+    with step("warehouse/checks") as counts:
+        for check, found in with_enough_memory(memory_for(built.manifest["tables"]["runs"]["rows"]), run):
             if check.blocking and found:
                 refusals.append(checks.refusal(check, found))
             severity = dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN

@@ -9,7 +9,7 @@ import duckdb
 
 from assets.ranks import RANKED, movements, ranked, standings
 from warehouse.contracts import SCHEMA_VERSION, SCORES, TABLES
-from warehouse.database import connect, memory_for, open_files, rows_of
+from warehouse.database import connect, memory_for, open_files, rows_of, with_enough_memory
 from warehouse.parts import PartStore, part_key
 from warehouse.snapshots import Snapshot
 
@@ -29,8 +29,8 @@ def build_ranks(
         temporary: folder to spill into.
     """
     key = part_key(sorted(parts["runs"]), sorted(parts["submissions"]), policy, VERSION, SCHEMA_VERSION)
-    if store.find("ranks", key) is None:
-        memory = memory_for(rows_of(store.root / file for file in parts["runs"]))
+
+    def make(memory: int) -> None:
         with (
             store.making("ranks", key, {"policy": policy}) as writer,
             connect(temporary=temporary, memory=memory) as connection,
@@ -41,6 +41,9 @@ def build_ranks(
             for name in RANKED:
                 writer.write(name, ranked(connection, name, policy), TABLES[name].arrow_schema())
             writer.write("standings", standings(connection), TABLES["standings"].arrow_schema())
+
+    if store.find("ranks", key) is None:
+        with_enough_memory(_memory(store, parts), make)
     return {name: [f"ranks/{key}/{name}.parquet"] for name in TABLE_NAMES}
 
 
@@ -51,8 +54,8 @@ def build_movements(
     if previous is None:
         return []
     key = part_key(sorted(parts["runs"]), sorted(parts["ranks"]), previous.snapshot_id, policy, VERSION, SCHEMA_VERSION)
-    if store.find("movements", key) is None:
-        memory = memory_for(rows_of(store.root / file for file in parts["runs"]))
+
+    def make(memory: int) -> None:
         with (
             store.making("movements", key, {"policy": policy}) as writer,
             connect(temporary=temporary, memory=memory) as connection,
@@ -63,6 +66,9 @@ def build_movements(
                 open_files(connection, f"previous_{name}", previous.parquet(name))
             rows = movements(connection, previous.snapshot_id, policy)
             writer.write("movements", rows, TABLES["movements"].arrow_schema())
+
+    if store.find("movements", key) is None:
+        with_enough_memory(_memory(store, parts), make)
     return [f"movements/{key}/movements.parquet"]
 
 
@@ -75,3 +81,7 @@ def open_parts(
     else:
         table = SCORES if schema == "scores" else TABLES[relation]
         connection.register(relation, table.empty())
+
+
+def _memory(store: PartStore, parts: Mapping[str, Sequence[str]]) -> int:
+    return memory_for(rows_of(store.root / file for file in parts["runs"]))

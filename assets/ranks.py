@@ -6,6 +6,7 @@ the connection, as tables or as views over files; it must have no unfinished res
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import duckdb
@@ -26,8 +27,8 @@ class Policy:
     Args:
         name: the policy's name in `ranks.policy` and `snapshot.ranking_policy`.
         folder: folder of `sql/`, or an absolute one, with the statements `ranks`, `cohorts` and `records` over `runs`
-            and `submissions`; the last statement of each is a select with the columns of its table. `ranks` is one
-            statement and takes `$policy`.
+            and `submissions`; the last statement of each is a select with the columns of its table. They may name
+            `$policy`.
     """
 
     name: str
@@ -58,13 +59,12 @@ def ranked(
         UnknownPolicyError: where no such policy is registered.
     """
     policy = _policy(policy_name)
-    parameters = {"policy": policy.name} if table == "ranks" else None
-    return _rows(connection, table, f"{policy.folder}/{table}", parameters)
+    return _rows(connection, table, f"{policy.folder}/{table}", {"policy": policy.name})
 
 
 def standings(connection: duckdb.DuckDBPyConnection) -> pa.RecordBatchReader:
     """The table `standings` of the relations `results` and `submissions`, in batches; rows in no order."""
-    return _rows(connection, "standings", "standings")
+    return _rows(connection, "standings", "standings", {})
 
 
 def movements(
@@ -95,7 +95,11 @@ def _rows(
     connection: duckdb.DuckDBPyConnection,
     table: str,
     statement_name: str,
-    parameters: dict[str, str] | None = None,
+    parameters: Mapping[str, str],
 ) -> pa.RecordBatchReader:
-    rows = connection.sql(statement(statement_name), params=parameters).to_arrow_reader(BATCH_ROWS)
+    *before, last = connection.extract_statements(statement(statement_name))
+    for one in before:
+        connection.execute(one, {name: parameters[name] for name in one.named_parameters})
+    named = {name: parameters[name] for name in last.named_parameters}
+    rows = connection.sql(last, params=named or None).to_arrow_reader(BATCH_ROWS)
     return rows.cast(TABLES[table].arrow_schema())

@@ -52,7 +52,9 @@ def main() -> None:
 def run_apart(job: str, home: Path, saved: Path, code: str = "none") -> dict[str, Any]:
     """What a job took in a process of its own: its memory is its own then, and allocated as an ingest's always is."""
     command = [sys.executable, "-m", "benchmarks.jobs", job, str(home), str(saved), code]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"{job} of {saved}: {done.stderr.strip()}")
     said: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return said
 

@@ -10,52 +10,60 @@
 --              before, no record fell
 --   entered    it is new
 --   rose, fell its rank is better, or worse
--- A run whose rank and value are what they were has not moved.
-with standings_before as (
-    select previous_ranks.comparison_key, run_id, previous_ranks.rank, previous_runs.primary_value as value
-    from previous_ranks
-    join previous_runs using (run_id)
-    where previous_ranks.policy = $policy
-),
+-- A run whose rank and value are what they were has not moved. One table after the other, since what sorts and joins
+-- hold adds up.
+create or replace temp table standings_before as
+select previous_ranks.comparison_key, run_id, previous_ranks.rank, previous_runs.primary_value as value
+from previous_ranks
+join previous_runs using (run_id)
+where previous_ranks.policy = $policy;
 
-standings_after as (
-    select ranks.comparison_key, run_id, ranks.rank, runs.primary_value as value
-    from ranks
-    join runs using (run_id)
-    where ranks.policy = $policy
-),
+create or replace temp table standings_after as
+select ranks.comparison_key, run_id, ranks.rank, runs.primary_value as value
+from ranks
+join runs using (run_id)
+where ranks.policy = $policy;
 
-moved as (
+create or replace temp table moved as
+select
+    comparison_key,
+    run_id,
+    standings_before.rank as rank_before,
+    standings_after.rank as rank_after,
+    standings_before.value as value_before,
+    standings_after.value as value_after
+from standings_before
+full join standings_after using (comparison_key, run_id)
+where rank_before is distinct from rank_after or value_before is distinct from value_after;
+
+create or replace temp table previous_bests as
+select comparison_key, min(value) as best_value from standings_before group by comparison_key;
+
+drop table standings_before;
+
+drop table standings_after;
+
+create or replace temp table withdrawn as
+with stood as (
     select
         comparison_key,
         run_id,
-        standings_before.rank as rank_before,
-        standings_after.rank as rank_after,
-        standings_before.value as value_before,
-        standings_after.value as value_after
-    from standings_before
-    full join standings_after using (comparison_key, run_id)
-    where rank_before is distinct from rank_after or value_before is distinct from value_after
-),
-
-previous_bests as (
-    select comparison_key, min(value) as best_value from standings_before group by comparison_key
-),
-
-ineligible as (
-    select run_id from runs where not eligible
-),
-
-withdrawn as (
-    select moved.comparison_key, moved.run_id
+        run_id as sought
     from moved
-    where moved.rank_after is null
-        and (
-            moved.run_id in (select run_id from ineligible)
-            or regexp_extract(moved.run_id, '^([^/]+/[^/]+/(?:leaderboard|run/[^/]+))/', 1)
-            in (select run_id from ineligible)
-        )
+    where rank_after is null
+    union all
+    select
+        comparison_key,
+        run_id,
+        regexp_extract(run_id, '^([^/]+/[^/]+/(?:leaderboard|run/[^/]+))/', 1) as sought
+    from moved
+    where rank_after is null
 )
+
+select distinct stood.comparison_key, stood.run_id
+from stood
+join runs on runs.run_id = stood.sought
+where not runs.eligible;
 
 select
     comparison_key,

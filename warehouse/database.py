@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import TypeVar
 
 import duckdb
 import pyarrow.parquet as pq
@@ -14,11 +15,15 @@ from warehouse.errors import HomeError
 from warehouse.statements import statement
 
 MOST_BYTES = 300_000_000
+# Names the setting of the environment that counts in its place.
+LIMIT = "KERNELMART_MEMORY_LIMIT"
 # What sorts and joins cannot do without, by which they grow with the rows.
 _LEAST_BYTES = 96_000_000
 _BYTES_A_ROW = 416
 _SIZE = re.compile(r"[0-9]{1,9}(\.[0-9]+)? ?([kmgt]i?b|%)", re.IGNORECASE)
 _COUNT = re.compile(r"[1-9][0-9]{0,3}")
+
+Made = TypeVar("Made")
 
 
 def open_files(
@@ -51,20 +56,20 @@ def connect(
         temporary: folder into which a statement that outgrows the memory limit may spill.
         read_only: open for reading alone.
         threads: worker threads; by default `KERNELMART_THREADS` or, where that is not set, one for each processor.
-        memory: bytes that it may take, where that is less than `MOST_BYTES`; `KERNELMART_MEMORY_LIMIT`, if set,
-            counts in place of both.
+        memory: bytes that it may take, `MOST_BYTES` by default; `KERNELMART_MEMORY_LIMIT`, if set, counts in their
+            place.
 
     Raises:
         HomeError: where a setting of the environment is of another form.
     """
     settings: dict[str, str | bool | int | float | list[str]] = {
-        "memory_limit": f"{min(memory or MOST_BYTES, MOST_BYTES)} bytes",
+        "memory_limit": f"{memory or MOST_BYTES} bytes",
         "autoinstall_known_extensions": False,
         "autoload_known_extensions": False,
         "preserve_insertion_order": False,
     }
-    if limit := os.environ.get("KERNELMART_MEMORY_LIMIT"):
-        settings["memory_limit"] = _stated("KERNELMART_MEMORY_LIMIT", limit, _SIZE, "a size, as 300MB")
+    if limit := os.environ.get(LIMIT):
+        settings["memory_limit"] = _stated(LIMIT, limit, _SIZE, "a size, as 300MB")
     if wanted := threads or os.environ.get("KERNELMART_THREADS"):
         settings["threads"] = _stated("KERNELMART_THREADS", str(wanted), _COUNT, "a number, as 2")
     if temporary is not None:
@@ -84,11 +89,36 @@ def rows_of(paths: Iterable[Path]) -> int:
 
 
 def memory_for(rows: int) -> int:
-    """Bytes that statements over so many rows need; they spill what does not fit.
+    """Bytes that statements over so many rows need as a rule; they spill what does not fit.
 
     A statement that may have more takes it, and an ingest of some hundred thousand sources is to have 512 MB in all.
     """
-    return max(_LEAST_BYTES, _BYTES_A_ROW * rows)
+    return min(MOST_BYTES, max(_LEAST_BYTES, _BYTES_A_ROW * rows))
+
+
+def with_enough_memory(memory: int, work: Callable[[int], Made]) -> Made:
+    """What `work` makes with connections of so many bytes or, where that is too little, of the most or half of it.
+
+    What a statement cannot do without depends on its rows, not on how many they are alone. And with a little less than
+    all its rows take, it may fail where it goes through with much less, as it spills from the start then.
+
+    Args:
+        memory: bytes, as of `memory_for`.
+        work: makes everything anew, given the bytes that its connections may have.
+
+    Raises:
+        Exception: what `work` raised, if not for lack of memory, or the last time.
+    """
+    # A limit that is set is every connection's, whatever it is given.
+    sizes = [memory] if os.environ.get(LIMIT) else [*dict.fromkeys((memory, MOST_BYTES, MOST_BYTES // 2))]
+    for size in sizes[:-1]:
+        try:
+            return work(size)
+        except (duckdb.Error, OSError) as error:
+            # Of a result that is read in batches, pyarrow raises an OSError with DuckDB's words.
+            if "Out of Memory Error" not in str(error):
+                raise
+    return work(sizes[-1])
 
 
 def _stated(name: str, value: str, form: re.Pattern[str], wanted: str) -> str:

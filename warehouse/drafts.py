@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from warehouse import attribution, croissant, datapackage, files, parquet, sorting
 from warehouse.contracts import PARQUET_ONLY, SCHEMA_VERSION, TABLES
-from warehouse.database import connect, memory_for, open_files, rows_of
+from warehouse.database import connect, memory_for, open_files, rows_of, with_enough_memory
 from warehouse.digests import RowsDigest
 from warehouse.home import Home
 from warehouse.identity import canonical_json, digest, kebab
@@ -52,9 +52,13 @@ def build(home: Home, parts: Mapping[str, Sequence[Path]], about: Mapping[str, A
         parts: for each table, the Parquet files whose rows it has, each row once.
         about: `ranking_policy`, `facts_revision`, `code_version`, `inputs` (JSON) and `inputs_key`.
     """
+    memory = max(_LEAST_MEMORY, memory_for(rows_of(parts.get("runs", ()))))
+    return with_enough_memory(memory, lambda memory: _build(home, parts, about, memory))
+
+
+def _build(home: Home, parts: Mapping[str, Sequence[Path]], about: Mapping[str, Any], memory: int) -> Snapshot:
     target = draft_folder(home)
     discard_draft(home)
-    memory = max(_LEAST_MEMORY, memory_for(rows_of(parts.get("runs", ()))))
     with files.writing_folder(target) as folder, connect(temporary=home.temporary, memory=memory) as connection:
         previous = sound(home)
         writer = _Writer(folder, connection, about, previous, home.temporary)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -27,7 +27,7 @@ from assets.kernelbot.terms import SOURCE
 from assets.submission_sources.build import Depth, read_sources
 from assets.submission_sources.kept import kept_of
 from warehouse.contracts import SCHEMA_VERSION, TABLES
-from warehouse.database import connect, memory_for, rows_of
+from warehouse.database import connect, memory_for, rows_of, with_enough_memory
 from warehouse.errors import UnreadableError
 from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.raw import Collection, RawFile
@@ -39,6 +39,16 @@ TABLE_NAMES = (
     "problems", "cases", "authors", "submissions", "implementations", "protocols", "environments", "runs", "scores",
     *SOURCE_TABLES, "source_files", "rejects", "drift",
 )  # fmt: skip
+
+
+class _Normalised(NamedTuple):
+    """What all files of runs came to: a part for each group of files, and tables, rows and counts of all of them."""
+
+    parts: list[Part]
+    shared: dict[str, pa.Table]
+    rejects: list[dict[str, Any]]
+    drift: list[dict[str, Any]]
+    counts: dict[str, tuple[int, int]]
 
 
 def read_files(
@@ -151,13 +161,19 @@ def _make_tables(
         elif family in ("per_case", "aggregate"):
             rows.append(FileRows(locator, file.content_digest, family, part.path("rows")))
     known_sources = sources.known(known_sources, [one.path for one in rows])
+
+    def normalise(memory: int) -> _Normalised:
+        with connect(temporary=temporary, memory=memory) as connection:
+            normaliser = Normaliser(connection, rows, listings, load_boards(), known_sources)
+            return _Normalised(
+                [_files_part(store, normaliser, files) for files in normaliser.groups()],
+                normaliser.shared_tables(),
+                *_left_over(normaliser, read, accounts),
+                normaliser.counts(),
+            )
+
     memory = memory_for(rows_of(file.path for file in rows))
-    with connect(temporary=temporary, memory=memory) as connection:
-        normaliser = Normaliser(connection, rows, listings, load_boards(), known_sources)
-        parts = [_files_part(store, normaliser, files) for files in normaliser.groups()]
-        shared = normaliser.shared_tables()
-        rejects, drift = _left_over(normaliser, read, accounts)
-        counts = normaliser.counts()
+    parts, shared, rejects, drift, counts = with_enough_memory(memory, normalise)
     drift += sources.drift({locator: file for locator, (file, _) in read.items()})
     shared["rejects"] = pa.Table.from_pylist(rejects, schema=TABLES["rejects"].arrow_schema())
     shared["drift"] = pa.Table.from_pylist(drift, schema=TABLES["drift"].arrow_schema())
