@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 
 import dagster as dg
 from sqlalchemy import Engine
-from sqlalchemy.event import listens_for
+from sqlalchemy.event import listen, listens_for, remove
 
 from pipelines.aftermath import ingest_ended
 from pipelines.definitions import definitions
@@ -86,7 +88,7 @@ def _run(home: Home, request: Request) -> Outcome:
     # Locked before Dagster's own storage is touched: two ingests of a new home would both make it.
     with home.locked():
         recover(home)
-        with instance_of(home) as instance, without_lost_events():
+        with _history_held_open(), instance_of(home) as instance, without_lost_events():
             fail_dead_runs(instance)
             result = definitions.resolve_job_def("nightly").execute_in_process(
                 instance=instance,
@@ -107,6 +109,29 @@ def _write_without_waiting(connection: object, _: object) -> None:
     else on a quiet night. A power failure may cost the end of that history: never all of it, and never a snapshot."""
     if isinstance(connection, sqlite3.Connection):
         connection.execute("pragma synchronous = normal")
+
+
+@contextmanager
+def _history_held_open() -> Iterator[None]:
+    """Keep a connection of our own to each database of Dagster's history that is opened meanwhile. Dagster opens and
+    closes them for each event, and whoever closes one last has SQLite move all that was logged into its file."""
+    held: dict[str, sqlite3.Connection] = {}
+
+    def hold(connection: object, _: object) -> None:
+        if isinstance(connection, sqlite3.Connection):
+            [(_, _, path)] = connection.execute("pragma database_list")
+            if path not in held:
+                held[path] = sqlite3.connect(path, check_same_thread=False)
+                # It counts as open once it has read something.
+                held[path].execute("pragma schema_version").fetchall()
+
+    listen(Engine, "connect", hold)
+    try:
+        yield
+    finally:
+        remove(Engine, "connect", hold)
+        for connection in held.values():
+            connection.close()
 
 
 def _why(result: dg.ExecuteInProcessResult) -> str:

@@ -17,4 +17,5 @@ def bounded(temporary: Path, of: Iterable[Path] = ()) -> duckdb.DuckDBPyConnecti
         temporary: the folder into which it spills.
         of: Parquet files whose rows are what is worked on.
     """
-    return connect(temporary=temporary, threads=1, memory=memory_for(rows_of(of)))
+    # One thread needs less than two.
+    return connect(temporary=temporary, threads=1, memory=memory_for(rows_of(of)) * 2 // 3)

@@ -7,10 +7,12 @@ runs themselves decide. A family is whatever is connected by such pairs, so that
 from __future__ import annotations
 
 import hashlib
+import sys
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,9 +89,14 @@ def sketch(lexed: Lexed) -> Sketch | None:
 @cache
 def _sketching() -> Callable[[], MinHash]:
     """What makes empty sketches."""
-    # Loaded where texts are sketched: it brings scipy, which no other ingest needs.
+    # Of datasketch's classes others integrate with scipy, which takes 40 MB: here they get nothing in its place.
+    nothing = ModuleType("scipy.integrate")
+    vars(nothing)["quad"] = None
+    loaded = sys.modules.setdefault(nothing.__name__, nothing)
     from datasketch import MinHash
 
+    if loaded is nothing:
+        del sys.modules[nothing.__name__]
     permutations = MinHash(num_perm=PERMUTATIONS, seed=SEED, scheme="affine32").permutations
     return partial(
         MinHash, num_perm=PERMUTATIONS, seed=SEED, hashfunc=_same, scheme="affine32", permutations=permutations
