@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,20 +95,3 @@ def test_row_groups_of_a_clustered_part_have_one_value_each(tmp_path: Path) -> N
     assert written.metadata.row_group(0).column(0).is_stats_set
     assert not written.metadata.row_group(0).column(1).is_stats_set
     assert written.read().sort_by("number")["name"].to_pylist() == names
-
-
-def test_batches_made_ahead_come_in_order_and_with_their_error() -> None:
-    batches = [pa.record_batch({"a": [i]}) for i in range(9)]
-    assert list(parquet.ahead(batches)) == batches
-    assert list(parquet.ahead([])) == []
-    # Whoever stops early is not kept waiting.
-    assert list(itertools.islice(parquet.ahead(batches), 2)) == batches[:2]
-
-    def broken() -> Iterator[pa.RecordBatch]:
-        yield from batches[:3]
-        raise ValueError("broken off")
-
-    got: list[pa.RecordBatch] = []
-    with pytest.raises(ValueError, match="broken off"):
-        got.extend(parquet.ahead(broken()))
-    assert got == batches[:3]

@@ -6,8 +6,9 @@ import hashlib
 import itertools
 import json
 import operator
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,17 +23,20 @@ from warehouse.database import connect, memory_for, open_files, rows_of, with_en
 from warehouse.digests import RowsDigest
 from warehouse.home import Home
 from warehouse.identity import canonical_json, digest, kebab
+from warehouse.memory import give_back
 from warehouse.snapshots import DATABASE, Snapshot, discard_draft, draft_folder, sound
 from warehouse.statements import names, statement
 from warehouse.texts import merged, write_texts
+from warehouse.threads import ahead, in_threads
 
 # Opened by every DuckDB from 1.0 on.
 STORAGE_VERSION = "v1.0.0"
 BATCH_ROWS = 4_096
 # Problems of so many runs together are sorted at once; a larger one alone.
 RUNS_AT_ONCE = sorting.ROWS_AT_ONCE
-# Bytes without which DuckDB cannot write its file.
+# Bytes without which DuckDB cannot write its file; a thread that sorts and writes takes about as many.
 _LEAST_MEMORY = 144_000_000
+_MOST_THREADS = 2
 # Columns of runs that their figures are made of.
 _MEASURED = (
     "source", "problem", "run_id", "primary_metric", "primary_statistic", "primary_value", "min_ns", "max_ns", "std_ns",
@@ -62,7 +66,8 @@ def _build(home: Home, parts: Mapping[str, Sequence[Path]], about: Mapping[str, 
     with files.writing_folder(target) as folder, connect(temporary=home.temporary, memory=memory) as connection:
         previous = sound(home)
         writer = _Writer(folder, connection, about, previous, home.temporary)
-        writer.write_tables({name: [str(path) for path in paths] for name, paths in parts.items()})
+        threads = max(1, min(memory // _LEAST_MEMORY, _MOST_THREADS))
+        writer.write_tables({name: [str(path) for path in paths] for name, paths in parts.items()}, threads)
         content_digest = writer.content_digest()
         now = datetime.now(UTC)
         snapshot_id = f"{now:%Y%m%dT%H%M%SZ}-{content_digest.removeprefix('sha256:')[:8]}"
@@ -108,6 +113,16 @@ class _Runs(NamedTuple):
     whole: int
 
 
+class _Written(NamedTuple):
+    """A file of a table: its part's name, where it is in the draft, and how many rows of which digest it has."""
+
+    table: str
+    part: str
+    place: str
+    rows: int
+    rows_digest: str
+
+
 class _Writer:
     """Writes the tables of one draft and keeps account of them.
 
@@ -137,19 +152,18 @@ class _Writer:
         # Of each part of the runs, a digest of what it was made of.
         self.made_of: dict[str, str] = {}
 
-    def write_tables(self, parts: Mapping[str, list[str]]) -> None:
-        """Write every table that comes from parts, and those that are made of them."""
-        self._write_runs(parts.get("runs", []))
+    def write_tables(self, parts: Mapping[str, list[str]], threads: int) -> None:
+        """Write every table that comes from parts, and those that are made of them, by so many threads."""
+        jobs = self._of_runs(parts.get("runs", []))
         for name in TABLES:
-            if name in ("runs", "measurements", "snapshot"):
-                continue
-            if name == "drift":
-                self._write_drift(parts.get(name, []))
-            elif name == "run_lookup":
+            if name == "run_lookup":
                 with_digest = pc.field("run_digest").is_valid()
-                self._write(name, sorting.pieces_of(parts.get("runs", []), with_digest))
-            else:
-                self._write(name, sorting.pieces_of(parts.get(name, [])))
+                jobs.append(partial(self._write, name, sorting.pieces_of(parts.get("runs", []), with_digest)))
+            elif name not in ("runs", "measurements", "snapshot", "drift"):
+                jobs.append(partial(self._write, name, sorting.pieces_of(parts.get(name, []))))
+        for written in in_threads(_done, jobs, threads):
+            self._account(written)
+        self._write_drift(parts.get("drift", []))
         for name in PARQUET_ONLY:
             self._write_texts(name, parts.get(name, []))
         # In whatever order they were made or taken.
@@ -158,7 +172,7 @@ class _Writer:
 
     def write_rows(self, name: str, rows: pa.Table) -> None:
         """Write a small table, whose rows are in order."""
-        self._write_rows(name, "all", rows.to_batches())
+        self._account([self._write_rows(name, "all", rows.to_batches())])
 
     def parquet(self, name: str) -> list[str]:
         """Parquet files of a table that was written."""
@@ -186,8 +200,9 @@ class _Writer:
         connection.execute("checkpoint published")
         connection.execute("detach published")
 
-    def _write_runs(self, paths: list[str]) -> None:
-        """Runs and their measurements, in parts by source and problem; those made of the same parts are taken again."""
+    def _of_runs(self, paths: list[str]) -> list[Callable[[], list[_Written]]]:
+        """What writes runs and their measurements, in parts by source and problem, the longest first; parts made of the
+        same are taken again."""
         digests = dict(zip(paths, files.sha256_of_each([Path(path) for path in paths]), strict=True))
         places: dict[_Place, list[_Runs]] = {}
         for path in paths:
@@ -199,32 +214,40 @@ class _Writer:
             made_of = [digests[path] for path in {str(runs.path) for runs in found}]
             if not self._take(["runs", "measurements"], part, part, made_of):
                 waiting.append(place)
-        for group in _groups(waiting, {place: sum(runs.rows for runs in places[place]) for place in waiting}):
-            pieces = _together([runs for place in group for runs in places[place]])
-            ordered = self._in_order(pieces, TABLES["runs"].names, ("problem", *TABLES["runs"].sort[2:]))
-            self._write_group("runs", group, ordered)
-            self._write_group("measurements", group, self._measured(pieces))
+        groups = [
+            (group, _together([runs for place in group for runs in places[place]]))
+            for group in _groups(waiting, {place: sum(runs.rows for runs in places[place]) for place in waiting})
+        ]
+        groups.sort(key=lambda found: -sum(piece.rows for piece in found[1]))
+        return [partial(self._write_problems, *found) for found in groups]
+
+    def _write_problems(self, group: list[_Place], pieces: Sequence[sorting.Piece]) -> list[_Written]:
+        """Runs and measurements of some problems of one source."""
+        ordered = self._in_order(pieces, TABLES["runs"].names, ("problem", *TABLES["runs"].sort[2:]))
+        written = [*self._write_group("runs", group, ordered)]
+        return [*written, *self._write_group("measurements", group, self._measured(pieces))]
 
     def _measured(self, pieces: Sequence[sorting.Piece]) -> Iterator[pa.Table]:
         """Every figure of some runs, in order of problems and runs."""
-        for runs in self._in_order(pieces, _MEASURED, ("problem", "run_id")):
-            self._connection.register("some_runs", runs)
-            yield self._connection.sql(statement("snapshot/measurements")).to_arrow_table()
+        with self._connection.cursor() as connection:
+            for runs in self._in_order(pieces, _MEASURED, ("problem", "run_id")):
+                connection.register("some_runs", runs)
+                yield connection.sql(statement("snapshot/measurements")).to_arrow_table()
 
     def _in_order(
         self, pieces: Sequence[sorting.Piece], columns: Sequence[str], keys: Sequence[str]
     ) -> Iterator[pa.Table]:
         return sorting.in_order(pieces, columns, keys, self._temporary)
 
-    def _write_group(self, name: str, group: list[_Place], tables: Iterable[pa.Table]) -> None:
+    def _write_group(self, name: str, group: list[_Place], tables: Iterable[pa.Table]) -> Iterator[_Written]:
         """Write a part of each problem of a group, also where it has no row, of rows in order of problems."""
         source, without = group[0][0], {problem for _, problem in group}
-        pieces = itertools.groupby(_pieces(parquet.ahead(_batches(tables))), key=operator.itemgetter(0))
+        pieces = itertools.groupby(_pieces(ahead(_batches(tables))), key=operator.itemgetter(0))
         for problem, of_problem in pieces:
-            self._write_rows(name, _part_of(source, problem), (piece for _, piece in of_problem))
+            yield self._write_rows(name, _part_of(source, problem), (piece for _, piece in of_problem))
             without.remove(problem)
         for problem in sorted(without):
-            self._write_rows(name, _part_of(source, problem), [])
+            yield self._write_rows(name, _part_of(source, problem), [])
 
     def _take(self, tables: Iterable[str], part: str, stated: str, digests: Iterable[str]) -> bool:
         """Take the files of a part from the snapshot before, if it has them made of the same; note what that is.
@@ -243,7 +266,7 @@ class _Writer:
             place = next(path for path in self._before["files"] if path.startswith(f"parquet/{name}/{part}-"))
             files.link(self._previous.folder / place, self._folder / place)
             rows = pq.read_metadata(self._folder / place).num_rows
-            self._account(name, part, place, rows, self._before["tables"][name]["digests"][part])
+            self._account([_Written(name, part, place, rows, self._before["tables"][name]["digests"][part])])
         return True
 
     def _write_texts(self, name: str, paths: list[str]) -> None:
@@ -258,12 +281,12 @@ class _Writer:
                 path = self._folder / "parquet" / name / "part"
                 counted = _counted(merged(found), schema, account)
                 write_texts(path, counted, schema, {**self._metadata, "kernelmart.table": name})
-                self._finish(name, piece, path, account)
+                self._account([self._finish(name, piece, path, account)])
 
-    def _write(self, name: str, pieces: Sequence[sorting.Piece]) -> None:
+    def _write(self, name: str, pieces: Sequence[sorting.Piece]) -> list[_Written]:
         """Write a table of rows in any order."""
         table = TABLES[name]
-        self._write_rows(name, "all", parquet.ahead(_batches(self._in_order(pieces, table.names, table.sort))))
+        return [self._write_rows(name, "all", ahead(_batches(self._in_order(pieces, table.names, table.sort))))]
 
     def _write_drift(self, paths: Sequence[str]) -> None:
         """Write what surprised, each with the time that the snapshot before says it was first seen."""
@@ -273,13 +296,14 @@ class _Writer:
                 open_files(self._connection, relation, files_of)
             else:
                 self._connection.register(relation, TABLES["drift"].empty())
-        self._write_rows("drift", "all", self._connection.sql(statement("snapshot/drift")).to_arrow_reader(BATCH_ROWS))
+        rows = self._connection.sql(statement("snapshot/drift")).to_arrow_reader(BATCH_ROWS)
+        self._account([self._write_rows("drift", "all", rows)])
 
-    def _write_rows(self, name: str, part: str, batches: Iterable[pa.RecordBatch]) -> None:
+    def _write_rows(self, name: str, part: str, batches: Iterable[pa.RecordBatch]) -> _Written:
         table = TABLES[name]
         schema = table.arrow_schema()
         account = RowsDigest(schema, table.volatile)
-        path = self._folder / "parquet" / name / "part"
+        path = self._folder / "parquet" / name / part
         parquet.write_parquet(
             path,
             _counted(batches, schema, account),
@@ -288,9 +312,9 @@ class _Writer:
             metadata={**self._metadata, "kernelmart.table": name},
             bloom_filters=table.looked_up,
         )
-        self._finish(name, part, path, account)
+        return self._finish(name, part, path, account)
 
-    def _finish(self, name: str, part: str, path: Path, account: RowsDigest) -> None:
+    def _finish(self, name: str, part: str, path: Path, account: RowsDigest) -> _Written:
         """Give a file that is written its name, and take the one of the snapshot before if that is the same."""
         sha256 = files.sha256(path)
         final = path.with_name(f"{part}-{sha256[:8]}.parquet")
@@ -298,12 +322,21 @@ class _Writer:
         place = final.relative_to(self._folder).as_posix()
         if self._previous and self._before["files"].get(place, {}).get("sha256") == sha256:
             files.link(self._previous.folder / place, final)
-        self._account(name, part, place, account.rows, account.digest())
+        return _Written(name, part, place, account.rows, account.digest())
 
-    def _account(self, name: str, part: str, place: str, rows: int, rows_digest: str) -> None:
-        self.tables[name]["rows"] += rows
-        self.tables[name]["digests"][part] = rows_digest
-        self.resources[name].append(place)
+    def _account(self, written: Iterable[_Written]) -> None:
+        for one in written:
+            self.tables[one.table]["rows"] += one.rows
+            self.tables[one.table]["digests"][one.part] = one.rows_digest
+            self.resources[one.table].append(one.place)
+
+
+def _done(job: Callable[[], list[_Written]]) -> list[_Written]:
+    """What a job wrote. Its memory goes back at its end: after each step that would take a third of the time."""
+    try:
+        return job()
+    finally:
+        give_back()
 
 
 def _counted(batches: Iterable[pa.RecordBatch], schema: pa.Schema, account: RowsDigest) -> Iterator[pa.RecordBatch]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +17,6 @@ ROW_GROUP_ROWS = 32_768
 PART_ROWS = 4_096
 # Rows that are held back until there are more of their kind.
 CLUSTERED_ROWS = 12_288
-
-
-def ahead(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same batches, the next two of them made in a thread of their own while one is in use."""
-    iterator = iter(batches)
-    with ThreadPoolExecutor(1) as thread:
-        waiting = deque(thread.submit(next, iterator, None) for _ in range(2))
-        while (batch := waiting.popleft().result()) is not None:
-            waiting.append(thread.submit(next, iterator, None))
-            yield batch
 
 
 def write_part(

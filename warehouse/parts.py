@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from warehouse import files, parquet
 from warehouse.home import read_json
+from warehouse.threads import ahead
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class PartWriter:
         clustered_by: str | None = None,
     ) -> int:
         """Write a table of the part; the row count. Each row group has one value alone of the column `clustered_by`."""
-        ready = batches.to_batches() if isinstance(batches, pa.Table) else parquet.ahead(batches)
+        ready = batches.to_batches() if isinstance(batches, pa.Table) else ahead(batches)
         self.counts[table] = parquet.write_part(self.part.path(table), ready, schema, clustered_by=clustered_by)
         return self.counts[table]
 

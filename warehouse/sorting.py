@@ -19,8 +19,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from warehouse.memory import give_back
-
 # Of the widest table, runs, these are 40 MB.
 ROWS_AT_ONCE = 32_768
 # Of what is in order so much is handed on at once.
@@ -85,7 +83,6 @@ def in_order(
         with pa.OSFile(file.name, "rb") as spilled:
             for bucket in filter(None, buckets):
                 yield from _in_order(_whole(_spilled(spilled, *place) for place in bucket), keys)
-                give_back()
 
 
 def _divided(pieces: Sequence[Piece], columns: Sequence[str], keys: Sequence[str], path: str) -> list[_Bucket]:
@@ -103,7 +100,6 @@ def _divided(pieces: Sequence[Piece], columns: Sequence[str], keys: Sequence[str
             for bucket, (first, last) in zip(buckets, pairwise([0, *ends, len(compared)]), strict=True):
                 if first < last:
                     bucket.append(_spill(spilled, table.take(order.slice(first, last - first))))
-            give_back()
     return buckets
 
 
