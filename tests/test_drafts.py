@@ -11,7 +11,9 @@ import pytest
 
 from tests.small_snapshot import draft, publish, small_results
 from warehouse import drafts, parquet, snapshots
+from warehouse.contracts import TABLES
 from warehouse.home import Home
+from warehouse.threads import in_threads
 
 
 def places(snapshot: snapshots.Snapshot, name: str) -> dict[str, int]:
@@ -68,19 +70,32 @@ def test_a_damaged_snapshot_gives_nothing_to_the_next(tmp_path: Path) -> None:
     assert not set(places(made, "runs").values()) & set(places(before, "runs").values())
 
 
-@pytest.mark.parametrize("most", [1, 3, 10_000])
-def test_how_many_runs_are_sorted_at_once_changes_nothing(
-    most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("most", "threads"), [(1, 1), (3, 1), (1, 2), (1, 3), (10_000, 2)])
+def test_neither_how_many_runs_are_sorted_at_once_nor_how_many_threads_do_it_changes_anything(
+    most: int, threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = draft(Home(tmp_path / "expected"))
     monkeypatch.setattr(drafts, "RUNS_AT_ONCE", most)
+    monkeypatch.setattr(drafts, "_LEAST_MEMORY", 20_000_000)
+    monkeypatch.setattr(drafts, "_MOST_THREADS", threads)
+    asked: list[int] = []
+
+    def counted(work: Any, jobs: Any, wanted: int) -> Any:
+        asked.append(wanted)
+        return in_threads(work, jobs, wanted)
+
+    monkeypatch.setattr(drafts, "in_threads", counted)
     made = draft(Home(tmp_path / "made"))
+    assert asked == [threads]
     assert made.manifest["content_digest"] == expected.manifest["content_digest"]
     parquet = [
-        {name: stated["sha256"] for name, stated in snapshot.manifest["files"].items() if "/runs/" in name}
+        {name: stated["sha256"] for name, stated in snapshot.manifest["files"].items() if "parquet/" in name}
         for snapshot in (made, expected)
     ]
-    assert parquet[0] == parquet[1] != {}
+    # What says when the snapshot was made differs.
+    differing = {name for name, _ in set(parquet[0].items()) ^ set(parquet[1].items())}
+    assert {name.split("/")[1] for name in differing} == {"snapshot"}
+    assert len(parquet[0]) == len(parquet[1]) > len(TABLES)
 
 
 def test_row_groups_of_a_clustered_part_have_one_value_each(tmp_path: Path) -> None:
