@@ -43,11 +43,14 @@ def test_commands_that_only_look_load_neither_dagster_nor_a_client_of_the_servic
 INGEST = """
 import sys
 from pathlib import Path
+from assets.submission_sources.families import sketch
+from assets.submission_sources.lexing import lex
 from pipelines.ingest import ingest
 from pipelines.resources import Request
 from warehouse.home import Home
 
-ingest(Home(Path(sys.argv[1])), Request(folder=sys.argv[2], code="index"))
+ingest(Home(Path(sys.argv[1])), Request(folder=sys.argv[2]))
+sketch(lex(b"import torch"))
 print(sorted({"pandas", "datasketch", "scipy.integrate", "scipy.linalg"} & sys.modules.keys()))
 import pandas
 from scipy.integrate import quad
@@ -55,7 +58,7 @@ print(quad(lambda number: 2 * number, 0, 3)[0])
 """
 
 
-def test_an_ingest_does_without_pandas_and_most_of_scipy_and_keeps_nobody_from_them_afterwards(
+def test_an_ingest_does_without_pandas_and_sketches_without_most_of_scipy_and_keeps_nobody_from_them_afterwards(
     small_corpus: Corpus, tmp_path: Path
 ) -> None:
     words = [sys.executable, "-c", INGEST, str(tmp_path / "home"), str(small_corpus.folder)]
