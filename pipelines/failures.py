@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from warehouse import files
-from warehouse.errors import BusyError, KernelmartError
+from warehouse.errors import NO_ROOM_TO_SPILL, BusyError, KernelmartError
 
 MAKE_ROOM = "make room there ('kernelmart snapshots prune' and 'raw prune' do in a home), and try again"
 # DuckDB goes on to say what to do with settings of its own.
@@ -30,6 +30,8 @@ def why(error: Any) -> str:
 
 def advised(message: str) -> str:
     """A line that says what to do, too, where a disk is full or memory was too little."""
+    if NO_ROOM_TO_SPILL in message:
+        return f"there is no room for what DuckDB has to spill; {MAKE_ROOM}"
     if lacking := _NO_MEMORY.search(message):
         return f"DuckDB {lacking[1]}; set KERNELMART_MEMORY_LIMIT to more, as 1GB, and try again"
     return f"{message}; {MAKE_ROOM}" if _FULL.search(message) and "make room" not in message else message

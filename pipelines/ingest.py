@@ -6,7 +6,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 
@@ -122,8 +122,10 @@ def _history_held_open() -> Iterator[None]:
             [(_, _, path)] = connection.execute("pragma database_list")
             if path not in held:
                 held[path] = sqlite3.connect(path, check_same_thread=False)
-                # It counts as open once it has read something.
-                held[path].execute("pragma schema_version").fetchall()
+                with suppress(sqlite3.OperationalError):
+                    # As Dagster does, but before: a file that is new has no log yet that could be held open.
+                    held[path].execute("pragma journal_mode = wal").fetchall()
+                    held[path].execute("pragma schema_version").fetchall()
 
     listen(Engine, "connect", hold)
     try:

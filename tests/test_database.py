@@ -10,6 +10,7 @@ import pytest
 
 from assets import published, ranking
 from assets.kernelbot import build
+from pipelines.failures import MAKE_ROOM, advised
 from pipelines.ingest import ingest
 from pipelines.resources import Request
 from tests.conftest import SmallHome
@@ -84,6 +85,24 @@ def test_another_failure_is_not_tried_again() -> None:
     with pytest.raises(OSError, match="No space"):
         with_enough_memory(TOO_LITTLE, work)
     assert seen == [TOO_LITTLE]
+
+
+def test_a_full_disk_is_not_taken_for_too_little_memory(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    def work(memory: int) -> int:
+        seen.append(memory)
+        with connect(temporary=tmp_path, memory=memory, threads=1) as connection:
+            connection.execute("set max_temp_directory_size = '1MB'")
+            return len(
+                connection.sql("select i::varchar as text from range(900_000) as t (i) order by text").fetchall()
+            )
+
+    with pytest.raises(duckdb.OutOfMemoryException) as raised:
+        with_enough_memory(TOO_LITTLE, work)
+    assert seen == [TOO_LITTLE]
+    told = " ".join(str(raised.value).split())
+    assert advised(told) == f"there is no room for what DuckDB has to spill; {MAKE_ROOM}"
 
 
 def test_a_limit_that_is_set_is_not_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,19 +43,21 @@ def test_two_threads_work_at_the_same_time() -> None:
     assert sorted(in_threads(lambda _: both.wait(), range(2), 2)) == [0, 1]
 
 
-def test_where_one_fails_what_was_begun_is_ended_and_nothing_else_begun() -> None:
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_where_one_fails_what_was_begun_is_ended_and_nothing_else_begun(threads: int) -> None:
     begun: list[int] = []
     ended: list[int] = []
 
     def work(number: int) -> None:
         begun.append(number)
         if number == 1:
+            # All threads have begun something by now.
+            time.sleep(0.05)
             raise ValueError("no second one")
-        time.sleep(0.05)
+        time.sleep(0.2 if number else 0.2 * (threads > 1))
         ended.append(number)
 
     with pytest.raises(ValueError, match="no second one"):
-        list(in_threads(work, range(100), 1))
-    assert begun[:2] == [0, 1]
-    assert len(begun) < 50
-    assert ended == [number for number in begun if number != 1]
+        list(in_threads(work, range(100), threads))
+    assert set(begun) == set(range(threads + (threads == 1)))
+    assert set(ended) == set(begun) - {1}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +12,7 @@ from typing import TypeVar
 import duckdb
 import pyarrow.parquet as pq
 
-from warehouse.errors import HomeError
+from warehouse.errors import NO_ROOM_TO_SPILL, OUT_OF_MEMORY, HomeError
 from warehouse.statements import statement
 
 MOST_BYTES = 300_000_000
@@ -23,6 +24,7 @@ _BYTES_A_ROW = 416
 _SIZE = re.compile(r"[0-9]{1,9}(\.[0-9]+)? ?([kmgt]i?b|%)", re.IGNORECASE)
 _COUNT = re.compile(r"[1-9][0-9]{0,3}")
 
+log = logging.getLogger("kernelmart")
 Made = TypeVar("Made")
 
 
@@ -99,8 +101,8 @@ def memory_for(rows: int) -> int:
 def with_enough_memory(memory: int, work: Callable[[int], Made]) -> Made:
     """What `work` makes with connections of so many bytes or, where that is too little, of the most or half of it.
 
-    What a statement cannot do without depends on its rows, not on how many they are alone. And with a little less than
-    all its rows take, it may fail where it goes through with much less, as it spills from the start then.
+    How much a statement cannot do without depends on what its rows are, too, not only on how many. And one that is
+    given nearly as much as all its rows take may fail, where with half of that it would spill early and go through.
 
     Args:
         memory: bytes, as of `memory_for`.
@@ -116,8 +118,9 @@ def with_enough_memory(memory: int, work: Callable[[int], Made]) -> Made:
             return work(size)
         except (duckdb.Error, OSError) as error:
             # Of a result that is read in batches, pyarrow raises an OSError with DuckDB's words.
-            if "Out of Memory Error" not in str(error):
+            if OUT_OF_MEMORY not in str(error) or NO_ROOM_TO_SPILL in str(error):
                 raise
+            log.warning("DuckDB ran out of its %d bytes of memory; that step is done again", size)
     return work(sizes[-1])
 
 

@@ -1,5 +1,9 @@
 """What an operator may be told: one line that says what is wrong, where, and what to do."""
 
+# What DuckDB says where it runs out of memory; and what it says, too, where it is the disk that is full.
+OUT_OF_MEMORY = "Out of Memory Error"
+NO_ROOM_TO_SPILL = "max_temp_directory_size"
+
 
 class KernelmartError(Exception):
     """An expected failure; its text is the line that the operator reads."""

@@ -24,7 +24,7 @@ ROWS_AT_ONCE = 32_768
 # Of what is in order so much is handed on at once.
 TAKEN_BYTES = 4_000_000
 # More would cut what is sorted at once into slivers, each of which takes a millisecond or two.
-_BUCKETS = 64
+_BUCKETS = 128
 # Rows looked at to divide a bucket's worth of rows from the next: buckets differ by a few hundredths then.
 _SAMPLE = 256
 _SPILLED = pa.ipc.IpcWriteOptions(compression="lz4")

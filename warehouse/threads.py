@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from threading import Event
 from typing import TypeVar
 
 Item = TypeVar("Item")
@@ -22,15 +23,26 @@ def ahead(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def in_threads(work: Callable[[Item], Made], items: Iterable[Item], threads: int) -> Iterator[Made]:
-    """What becomes of each item, in order. What was begun is ended where one fails; no other is begun then."""
+    """What becomes of each item, in order. Where one fails, what was begun is ended, and no other is begun."""
+    stopped = Event()
+
+    def one(item: Item) -> Made:
+        # Items are begun in order: whoever waits for this one comes to the one that failed before.
+        if stopped.is_set():
+            raise CancelledError
+        try:
+            return work(item)
+        except BaseException:
+            stopped.set()
+            raise
+
     with ThreadPoolExecutor(threads) as pool:
-        begun: deque[Future[Made]] = deque(pool.submit(work, item) for item in items)
+        begun = deque(pool.submit(one, item) for item in items)
         try:
             while begun:
                 yield begun.popleft().result()
         finally:
-            for future in begun:
-                future.cancel()
+            stopped.set()
 
 
 def _next(iterator: Iterator[Item]) -> tuple[Item, ...]:

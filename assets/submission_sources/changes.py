@@ -17,7 +17,7 @@ from assets.submission_sources.build import ROOM, Depth, Source, parts_of, spool
 from assets.submission_sources.connections import bounded
 from assets.submission_sources.scratch import Scratch
 from warehouse.contracts import TABLES
-from warehouse.database import open_files
+from warehouse.database import connect, memory_for, open_files, rows_of, with_enough_memory
 from warehouse.memory import give_back
 from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.statements import statement
@@ -74,17 +74,24 @@ def build_changes(
         compared = _differences(store, pairs, sources, depth, temporary)
         del pairs
         give_back()
-        with store.making(stage, named, {}) as writer, bounded(temporary, submissions) as connection:
-            open_files(connection, "submissions", submissions)
-            connection.execute(f"create temp table successions as {statement('submission_sources/successions')}")
-            open_files(connection, "runs", runs)
-            connection.execute(f"create temp table value_ratios as {statement('submission_sources/value_ratios')}")
-            _open_differences(connection, compared)
-            rows = connection.sql(statement("submission_sources/changes")).to_arrow_reader(16_384)
-            writer.write("changes", (batch.cast(CHANGES) for batch in rows), CHANGES)
-            if depth == "mirror":
-                path = writer.part.path("change_texts")
-                writer.counts["change_texts"] = _write_diffs(path, connection, compared, temporary / f"diffs-{named}")
+
+        def make(memory: int) -> None:
+            with (
+                store.making(stage, named, {}) as writer,
+                connect(temporary=temporary, threads=1, memory=memory) as connection,
+            ):
+                open_files(connection, "submissions", submissions)
+                connection.execute(f"create temp table successions as {statement('submission_sources/successions')}")
+                open_files(connection, "runs", runs)
+                connection.execute(f"create temp table value_ratios as {statement('submission_sources/value_ratios')}")
+                _open_differences(connection, compared)
+                rows = connection.sql(statement("submission_sources/changes")).to_arrow_reader(16_384)
+                writer.write("changes", (batch.cast(CHANGES) for batch in rows), CHANGES)
+                if depth == "mirror":
+                    path, aside = writer.part.path("change_texts"), temporary / f"diffs-{named}"
+                    writer.counts["change_texts"] = _write_diffs(path, connection, compared, aside)
+
+        with_enough_memory(memory_for(rows_of([*submissions, *runs])), make)
         part = Part(store.root / stage / named)
     return {
         name: [path.relative_to(store.root).as_posix() for path in tables_of(part, name)]

@@ -89,14 +89,16 @@ def sketch(lexed: Lexed) -> Sketch | None:
 @cache
 def _sketching() -> Callable[[], MinHash]:
     """What makes empty sketches."""
-    # Of datasketch's classes others integrate with scipy, which takes 40 MB: here they get nothing in its place.
-    nothing = ModuleType("scipy.integrate")
-    vars(nothing)["quad"] = None
-    loaded = sys.modules.setdefault(nothing.__name__, nothing)
-    from datasketch import MinHash
-
-    if loaded is nothing:
-        del sys.modules[nothing.__name__]
+    # datasketch has other classes that integrate with scipy, which takes 40 MB. Nothing here uses them; they would not
+    # work, as they find nothing in its place.
+    empty = ModuleType("scipy.integrate")
+    vars(empty)["quad"] = None
+    loaded = sys.modules.setdefault(empty.__name__, empty)
+    try:
+        from datasketch import MinHash
+    finally:
+        if loaded is empty:
+            del sys.modules[empty.__name__]
     permutations = MinHash(num_perm=PERMUTATIONS, seed=SEED, scheme="affine32").permutations
     return partial(
         MinHash, num_perm=PERMUTATIONS, seed=SEED, hashfunc=_same, scheme="affine32", permutations=permutations
