@@ -6,7 +6,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 
@@ -113,8 +113,8 @@ def _write_without_waiting(connection: object, _: object) -> None:
 
 @contextmanager
 def _history_held_open() -> Iterator[None]:
-    """Keep a connection of our own to each database of Dagster's history that is opened meanwhile. Dagster opens and
-    closes them for each event, and whoever closes one last has SQLite move all that was logged into its file."""
+    """Keep a connection of our own to each older database of Dagster's history that is opened meanwhile. Dagster opens
+    and closes them for each event, and whoever closes one last has SQLite move all that was logged into its file."""
     held: dict[str, sqlite3.Connection] = {}
 
     def hold(connection: object, _: object) -> None:
@@ -122,10 +122,9 @@ def _history_held_open() -> Iterator[None]:
             [(_, _, path)] = connection.execute("pragma database_list")
             if path not in held:
                 held[path] = sqlite3.connect(path, check_same_thread=False)
-                with suppress(sqlite3.OperationalError):
-                    # As Dagster does, but before: a file that is new has no log yet that could be held open.
-                    held[path].execute("pragma journal_mode = wal").fetchall()
-                    held[path].execute("pragma schema_version").fetchall()
+                # It counts as open once it has read something. A new file, as this run's own, has no log yet and stays
+                # as it was: one that is not emptied until the end might lack the room for it.
+                held[path].execute("pragma schema_version").fetchall()
 
     listen(Engine, "connect", hold)
     try:
