@@ -91,7 +91,8 @@ def build_changes(
                     path, aside = writer.part.path("change_texts"), temporary / f"diffs-{named}"
                     writer.counts["change_texts"] = _write_diffs(path, connection, compared, aside)
 
-        with_enough_memory(memory_for(rows_of([*submissions, *runs])), make)
+        # One thread needs less than two.
+        with_enough_memory(memory_for(rows_of([*submissions, *runs])) * 2 // 3, make)
         part = Part(store.root / stage / named)
     return {
         name: [path.relative_to(store.root).as_posix() for path in tables_of(part, name)]
