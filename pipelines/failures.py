@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 from collections.abc import Iterator
@@ -31,7 +32,7 @@ def why(error: Any) -> str:
 def advised(message: str) -> str:
     """A line that says what to do, too, where a disk is full or memory was too little."""
     if NO_ROOM_TO_SPILL in message:
-        return f"there is no room for what DuckDB has to spill; {MAKE_ROOM}"
+        return f"DuckDB's temporary files: {os.strerror(errno.ENOSPC)}; {MAKE_ROOM}"
     if lacking := _NO_MEMORY.search(message):
         return f"DuckDB {lacking[1]}; set KERNELMART_MEMORY_LIMIT to more, as 1GB, and try again"
     return f"{message}; {MAKE_ROOM}" if _FULL.search(message) and "make room" not in message else message

@@ -102,7 +102,7 @@ def test_a_full_disk_is_not_taken_for_too_little_memory(tmp_path: Path) -> None:
         with_enough_memory(TOO_LITTLE, work)
     assert seen == [TOO_LITTLE]
     told = " ".join(str(raised.value).split())
-    assert advised(told) == f"there is no room for what DuckDB has to spill; {MAKE_ROOM}"
+    assert advised(told) == f"DuckDB's temporary files: No space left on device; {MAKE_ROOM}"
 
 
 def test_a_limit_that_is_set_is_not_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -57,7 +57,7 @@ def build(home: Home, parts: Mapping[str, Sequence[Path]], about: Mapping[str, A
         about: `ranking_policy`, `facts_revision`, `code_version`, `inputs` (JSON) and `inputs_key`.
     """
     memory = max(_LEAST_MEMORY, memory_for(rows_of(parts.get("runs", ()))))
-    return with_enough_memory(memory, lambda memory: _build(home, parts, about, memory))
+    return with_enough_memory(memory, partial(_build, home, parts, about))
 
 
 def _build(home: Home, parts: Mapping[str, Sequence[Path]], about: Mapping[str, Any], memory: int) -> Snapshot:

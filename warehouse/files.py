@@ -9,10 +9,11 @@ import os
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from warehouse.threads import in_threads
 
 # What the operating system says where a disk is full, or one's share of it.
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
@@ -103,8 +104,7 @@ def sha256(path: Path) -> str:
 
 def sha256_of_each(paths: Sequence[Path]) -> list[str]:
     """SHA-256 of the bytes of some files, by all processors together."""
-    with ThreadPoolExecutor(os.cpu_count()) as threads:
-        return [*threads.map(sha256, paths)]
+    return [*in_threads(sha256, paths, os.cpu_count() or 1)]
 
 
 def link(original: Path, path: Path) -> None:

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 
 from assets.submission_sources import diffs, texts
 from assets.submission_sources.build import ROOM, Depth, Source, parts_of, spool, tables_of
-from assets.submission_sources.connections import bounded
+from assets.submission_sources.connections import bounded, memory_of
 from assets.submission_sources.scratch import Scratch
 from warehouse.contracts import TABLES
-from warehouse.database import connect, memory_for, open_files, rows_of, with_enough_memory
+from warehouse.database import connect, open_files, with_enough_memory
 from warehouse.memory import give_back
 from warehouse.parts import Part, PartStore, PartWriter, part_key
 from warehouse.statements import statement
@@ -91,8 +91,7 @@ def build_changes(
                     path, aside = writer.part.path("change_texts"), temporary / f"diffs-{named}"
                     writer.counts["change_texts"] = _write_diffs(path, connection, compared, aside)
 
-        # One thread needs less than two.
-        with_enough_memory(memory_for(rows_of([*submissions, *runs])) * 2 // 3, make)
+        with_enough_memory(memory_of([*submissions, *runs]), make)
         part = Part(store.root / stage / named)
     return {
         name: [path.relative_to(store.root).as_posix() for path in tables_of(part, name)]
