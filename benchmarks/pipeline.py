@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -69,35 +70,53 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="kernelmart-bench-") as folder:
         root = Path(folder)
         write_corpus(root / "saved", scale=given.scale)
-        whole, stages, parts, last = _measure(root, given.rounds)
+        if not given.check:
+            write_corpus(root / "small", scale=PEER_SCALE)
+        measured = _measure(root, given.rounds)
+        whole, last = measured.whole, measured.said
         megabytes = max(last["ingest"]["megabytes"], last["one file changed"]["megabytes"])
         print(f"scale {given.scale}, {last['ingest']['runs']} runs, medians of {given.rounds}")
         _print_whole(whole, last["ingest"]["runs"])
-        _print_stages(stages, parts, {name: most for name, (_, _, most) in last["ingest"]["stages"].items()})
+        _print_stages(measured.stages, {name: most for name, (_, _, most) in last["ingest"]["stages"].items()})
+        _print_steps(measured.steps, measured.sizes)
         print(f"{megabytes:.0f} MiB resident at most")
         if not given.check:
             _print_snapshot(root / "home", last["ingest"]["runs"])
-            _print_peers(root / "small", last["ingest"]["runs"] / whole.seconds("ingest"))
+            _print_peers(measured.peers, measured.peer_runs, last["ingest"]["runs"] / whole.seconds("ingest"))
         times = whole.processor("ingest") / whole.processor("floor")
         if given.check and (times > MOST_TIMES_FLOOR or megabytes > MOST_MEGABYTES):
             sys.exit(1)
 
 
-def _measure(root: Path, rounds: int) -> tuple[Clock, Clock, Clock, dict[str, dict[str, Any]]]:
-    """Everything in turn, round by round: whole jobs, an ingest's stages, the floor's steps, and each job's last words.
+@dataclass(frozen=True)
+class _Measured:
+    """Whole jobs, an ingest's stages, the floor's steps with the bytes of each, peers with the runs that each makes,
+    and the last words of each ingest."""
+
+    whole: Clock = field(default_factory=Clock)
+    stages: Clock = field(default_factory=Clock)
+    steps: Clock = field(default_factory=Clock)
+    sizes: dict[str, int] = field(default_factory=dict)
+    peers: Clock = field(default_factory=Clock)
+    peer_runs: dict[str, int] = field(default_factory=dict)
+    said: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+def _measure(root: Path, rounds: int) -> _Measured:
+    """Everything in turn, round by round; peers where there is a small corpus for them.
 
     The empty job's time is taken off the ingests'.
     """
-    whole, stages, parts = Clock(), Clock(), Clock()
-    said: dict[str, dict[str, Any]] = {}
+    measured = _Measured()
+    whole, said = measured.whole, measured.said
     for _ in range(rounds):
         files.remove_tree(root / "floor")
         before = time.process_time()
         steps = floor(root / "saved", root / "floor")
         whole.add("floor", sum(step.seconds for step in steps), time.process_time() - before)
         for step in steps:
-            rate = f"{step.name}, {step.size_bytes / 1e6:.0f} MB" if step.size_bytes else step.name
-            parts.add(rate, step.seconds, step.seconds)
+            measured.steps.add(step.name, step.seconds, step.seconds)
+            measured.sizes[step.name] = step.size_bytes
         files.remove_tree(root / "home")
         empty = run_apart("empty", root / "empty", root / "saved")
         said["ingest"] = run_apart("ingest", root / "home", root / "saved")
@@ -108,8 +127,13 @@ def _measure(root: Path, rounds: int) -> tuple[Clock, Clock, Clock, dict[str, di
             whole.add(what, one["seconds"] - empty["seconds"], one["processor"] - empty["processor"])
         whole.add("empty job", empty["seconds"], empty["processor"])
         for name, (seconds, processor, _) in said["ingest"]["stages"].items():
-            stages.add(name, seconds, processor)
-    return whole, stages, parts, said
+            measured.stages.add(name, seconds, processor)
+        if (root / "small").exists():
+            for name, peer in (("row by row", peers.row_by_row), ("pandas", peers.with_pandas)):
+                started, before = time.monotonic(), time.process_time()
+                measured.peer_runs[name] = peer(root / "small")
+                measured.peers.add(name, time.monotonic() - started, time.process_time() - before)
+    return measured
 
 
 def _print_whole(whole: Clock, runs: int) -> None:
@@ -121,13 +145,17 @@ def _print_whole(whole: Clock, runs: int) -> None:
     print(f"{runs / whole.seconds('ingest'):.0f} runs a second, the floor {runs / whole.seconds('floor'):.0f}")
 
 
-def _print_stages(stages: Clock, parts: Clock, most: dict[str, float]) -> None:
+def _print_stages(stages: Clock, most: dict[str, float]) -> None:
     print("stages of the ingest, seconds, those of processors, and MiB resident at most in the last round:")
     for name in stages.names():
         print(f"  {name:24} {stages.seconds(name):7.1f} {stages.processor(name):7.1f} {most[name]:7.0f}")
-    print("steps of the floor, seconds:")
-    for name in parts.names():
-        print(f"  {name:32} {parts.seconds(name):7.2f}")
+
+
+def _print_steps(steps: Clock, sizes: dict[str, int]) -> None:
+    print("steps of the floor, seconds and MB a second:")
+    for name in steps.names():
+        rate = f"{sizes[name] / 1e6 / steps.seconds(name):7.0f}" if sizes[name] else ""
+        print(f"  {name:24} {steps.seconds(name):7.2f} {rate}")
 
 
 def _print_snapshot(home: Path, runs: int) -> None:
@@ -140,11 +168,9 @@ def _print_snapshot(home: Path, runs: int) -> None:
         print(f"  {name:48} {milliseconds:7.1f}")
 
 
-def _print_peers(saved: Path, own: float) -> None:
-    write_corpus(saved, scale=PEER_SCALE)
-    for name, peer in (("row by row", peers.row_by_row), ("pandas", peers.with_pandas)):
-        started = time.monotonic()
-        rate = peer(saved) / (time.monotonic() - started)
+def _print_peers(clock: Clock, runs: dict[str, int], own: float) -> None:
+    for name in clock.names():
+        rate = runs[name] / clock.seconds(name)
         print(f"{name}: {rate:.0f} runs a second; the ingest makes {own / rate:.1f} times as many")
 
 
