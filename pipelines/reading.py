@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import duckdb
 
     from pipelines.records import Match, Record
+    from pipelines.sources import Texts
     from warehouse.snapshots import Snapshot
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON with all that there is, to the digit.")
@@ -74,10 +75,10 @@ def show(what: str, manifest: bool, with_source: bool, as_json: bool, home: Path
             from pipelines import sources
 
             kind = matches[0].kind
-            # The cache of a store elsewhere has the DuckDB file alone, and the texts are not in that.
-            if kind == "submission" and not isinstance(home, Store):
-                texts = sources.texts_of(_snapshot_here(connection, home))
-                found = [sources.with_texts(record, texts) for record in found]
+            if kind == "submission":
+                found = [
+                    sources.with_texts(record, _texts(connection, record, home, with_diff=True)) for record in found
+                ]
             several = {"kind": f"{kind}s", f"{kind}s": found}
             click.echo(json_text(several if kind in ("submission", "problem") else found[0]))
             return
@@ -261,23 +262,24 @@ def _print_source(connection: duckdb.DuckDBPyConnection, what: str, home: Path |
     if len(matches) > 1:
         raise KernelmartError(f"{what} is a submission of several sources; only one of them has texts")
     record = sources.implementation(connection, matches[0].id)
-    if not isinstance(home, Store):
-        texts = sources.texts_of(_snapshot_here(connection, home))
-    elif record["artifact"] is None:
-        texts = sources.Texts()
-    else:
+    print_text(sources.source_text(record, _texts(connection, record, home, with_diff=False)))
+
+
+def _texts(
+    connection: duckdb.DuckDBPyConnection, record: Record, home: Path | Store | None, *, with_diff: bool
+) -> Texts:
+    """The texts that a submission's own are among, of the snapshot that is open."""
+    from pipelines import sources
+
+    if isinstance(home, Store):
         from warehouse.elsewhere import latest_of
 
-        # A source is known by its digest: whichever snapshot is the latest by now has the same, if it has one.
-        texts = sources.texts_elsewhere(latest_of(home), record["artifact"]["source_digest"])
-    print_text(sources.source_text(record, texts))
-
-
-def _snapshot_here(connection: duckdb.DuckDBPyConnection, home: Path | None) -> Snapshot:
-    """The snapshot of an open connection, by its folder."""
+        # The cache has the DuckDB file alone. Whichever snapshot is the latest by now will do: a source is known by its
+        # digest, and what an earlier submission changed stays what it is.
+        return sources.texts_elsewhere(latest_of(home), record, with_diff=with_diff)
     from warehouse.snapshots import Snapshot
 
-    return Snapshot(Home.at(home).snapshots / _snapshot(connection)["snapshot_id"])
+    return sources.texts_of(Snapshot(Home.at(home).snapshots / _snapshot(connection)["snapshot_id"]))
 
 
 def _print_record(page: Any, record: Record) -> None:

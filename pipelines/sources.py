@@ -56,12 +56,28 @@ def texts_of(snapshot: Snapshot) -> Texts:
     return Texts(*(snapshot.parquet(name) for name in ("artifact_texts", "change_texts")))
 
 
-def texts_elsewhere(published: Published, source_digest: str) -> Texts:
-    """The published sources that one of them is among, fetched into the cache: each file has those of a first digit."""
-    digit = source_digest.removeprefix("sha256:")[:1]
-    places = [place for place in published.files if place.startswith("parquet/artifact_texts/")]
-    wanted = [place for place in places if place.rpartition("/")[2].partition("-")[0] in (digit, "all")]
-    return Texts([published.file(place) for place in sorted(wanted)])
+def texts_elsewhere(published: Published, record: Record, *, with_diff: bool) -> Texts:
+    """The published texts that those of a submission are among, fetched into the cache.
+
+    Args:
+        published: the snapshot.
+        record: what `implementation` says of the submission.
+        with_diff: whether the diffs are asked for, too: all of them are in one file.
+    """
+    artifact, change = record["artifact"], record["change"]
+    # A file has the sources whose digests begin alike.
+    digit = artifact["source_digest"].removeprefix("sha256:")[:1] if artifact else None
+    return Texts(
+        _fetched(published, "artifact_texts", digit) if artifact else [],
+        _fetched(published, "change_texts") if with_diff and change and change["lines_added"] is not None else [],
+    )
+
+
+def _fetched(published: Published, table: str, digit: str | None = None) -> list[Path]:
+    """The files of a table of texts, or of its texts whose digests begin with a digit."""
+    places = sorted(place for place in published.files if place.startswith(f"parquet/{table}/"))
+    of_digit = [place for place in places if place.rpartition("/")[2].partition("-")[0] in (digit, "all")]
+    return [published.file(place) for place in (of_digit if digit else places)]
 
 
 def with_texts(record: Record, texts: Texts) -> Record:

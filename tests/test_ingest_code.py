@@ -260,3 +260,16 @@ def test_a_source_that_is_published_elsewhere_is_shown_from_there(
     fetched = [path.name for path in (tmp_path / "cache").glob("*/*.parquet")]
     assert len(fetched) == 1
     assert f"parquet/artifact_texts/{fetched[0]}" in latest_of(Store(url)).files
+
+
+def test_json_from_elsewhere_has_the_texts(nights: Nights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERNELMART_CACHE", str(tmp_path / "cache"))
+    url = f"file://{tmp_path / 'store'}"
+    publish_to(url, nights.mirrored)
+    changed = next(row for row in rows(nights.mirrored, "changes") if row["lines_added"])
+    name = changed["submission_key"].replace("gpumode-kernelbot:", "submission/")
+    here, there = as_json(nights.home, "show", name), as_json(url, "show", name)
+    [submission] = there["submissions"]
+    assert submission["diff"].startswith("--- ")
+    assert submission["source_text"] == here["submissions"][0]["source_text"] is not None
+    assert submission["diff"] == here["submissions"][0]["diff"]
