@@ -223,8 +223,8 @@ def _check_draft(context: dg.AssetCheckExecutionContext) -> Iterator[dg.AssetChe
         return
     refusals: list[str] = []
 
-    def run(memory: int) -> list[tuple[checks.Check, list[str]]]:
-        with built.open(memory) as connection:
+    def run(memory: int, threads: int | None) -> list[tuple[checks.Check, list[str]]]:
+        with built.open(memory, threads) as connection:
             return [(check, checks.run(connection, check, warehouse.raw)) for check in checks.all_checks()]
 
     with step("warehouse/checks") as counts:

@@ -30,10 +30,10 @@ def build_ranks(
     """
     key = part_key(sorted(parts["runs"]), sorted(parts["submissions"]), policy, VERSION, SCHEMA_VERSION)
 
-    def make(memory: int) -> None:
+    def make(memory: int, threads: int | None) -> None:
         with (
             store.making("ranks", key, {"policy": policy}) as writer,
-            connect(temporary=temporary, memory=memory) as connection,
+            connect(temporary=temporary, memory=memory, threads=threads) as connection,
         ):
             for name in ("runs", "submissions"):
                 open_parts(connection, name, store.root, parts[name])
@@ -55,10 +55,10 @@ def build_movements(
         return []
     key = part_key(sorted(parts["runs"]), sorted(parts["ranks"]), previous.snapshot_id, policy, VERSION, SCHEMA_VERSION)
 
-    def make(memory: int) -> None:
+    def make(memory: int, threads: int | None) -> None:
         with (
             store.making("movements", key, {"policy": policy}) as writer,
-            connect(temporary=temporary, memory=memory) as connection,
+            connect(temporary=temporary, memory=memory, threads=threads) as connection,
         ):
             for name in ("runs", "ranks", "cohorts"):
                 open_parts(connection, name, store.root, parts[name])

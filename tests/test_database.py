@@ -19,13 +19,15 @@ from warehouse.database import connect, memory_for, with_enough_memory
 from warehouse.home import Home
 
 TOO_LITTLE = 4_000_000
+# Bytes and threads.
+Given = tuple[int, int | None]
 
 
-def sorting(temporary: Path, seen: list[int], *, in_batches: bool = False) -> Callable[[int], int]:
+def sorting(temporary: Path, seen: list[Given], *, in_batches: bool = False) -> Callable[[int, int | None], int]:
     """Sorts more than `TOO_LITTLE` and keeps what it was given."""
 
-    def work(memory: int) -> int:
-        seen.append(memory)
+    def work(memory: int, threads: int | None) -> int:
+        seen.append((memory, threads))
         with connect(temporary=temporary, memory=memory, threads=1) as connection:
             sorted_rows = connection.sql("select i::varchar as text from range(400_000) as numbers (i) order by text")
             if in_batches:
@@ -44,54 +46,56 @@ def test_memory_grows_with_the_rows_up_to_the_limit(rows: int, memory: int) -> N
 
 
 @pytest.mark.parametrize("in_batches", [False, True])
-def test_where_memory_was_too_little_it_is_done_again_with_the_most(tmp_path: Path, in_batches: bool) -> None:
-    seen: list[int] = []
+def test_where_memory_was_too_little_it_is_done_again_by_one_thread_and_with_the_most(
+    tmp_path: Path, in_batches: bool
+) -> None:
+    seen: list[Given] = []
     assert with_enough_memory(TOO_LITTLE, sorting(tmp_path, seen, in_batches=in_batches)) == 400_000
-    assert seen == [TOO_LITTLE, 300_000_000]
+    assert seen == [(TOO_LITTLE, None), (TOO_LITTLE, 1), (300_000_000, 1)]
 
 
 def test_what_fails_with_the_most_is_done_with_half_of_it() -> None:
-    seen: list[int] = []
+    seen: list[Given] = []
 
-    def work(memory: int) -> str:
-        seen.append(memory)
+    def work(memory: int, threads: int | None) -> str:
+        seen.append((memory, threads))
         if memory > 200_000_000:
             raise duckdb.OutOfMemoryException("Out of Memory Error: failed to pin block (1 MiB/1 MiB used)")
         return "made"
 
     assert with_enough_memory(300_000_000, work) == "made"
-    assert seen == [300_000_000, 150_000_000]
+    assert seen == [(300_000_000, None), (300_000_000, 1), (150_000_000, 1)]
 
 
 def test_what_fails_each_time_fails_for_lack_of_memory() -> None:
-    seen: list[int] = []
+    seen: list[Given] = []
 
-    def work(memory: int) -> None:
-        seen.append(memory)
+    def work(memory: int, threads: int | None) -> None:
+        seen.append((memory, threads))
         raise OSError("Out of Memory Error: could not allocate block (1 MiB/1 MiB used)")
 
     with pytest.raises(OSError, match="Out of Memory"):
         with_enough_memory(TOO_LITTLE, work)
-    assert seen == [TOO_LITTLE, 300_000_000, 150_000_000]
+    assert seen == [(TOO_LITTLE, None), (TOO_LITTLE, 1), (300_000_000, 1), (150_000_000, 1)]
 
 
 def test_another_failure_is_not_tried_again() -> None:
-    seen: list[int] = []
+    seen: list[Given] = []
 
-    def work(memory: int) -> None:
-        seen.append(memory)
+    def work(memory: int, threads: int | None) -> None:
+        seen.append((memory, threads))
         raise OSError(28, "No space left on device")
 
     with pytest.raises(OSError, match="No space"):
         with_enough_memory(TOO_LITTLE, work)
-    assert seen == [TOO_LITTLE]
+    assert seen == [(TOO_LITTLE, None)]
 
 
 def test_a_full_disk_is_not_taken_for_too_little_memory(tmp_path: Path) -> None:
-    seen: list[int] = []
+    seen: list[Given] = []
 
-    def work(memory: int) -> int:
-        seen.append(memory)
+    def work(memory: int, threads: int | None) -> int:
+        seen.append((memory, threads))
         with connect(temporary=tmp_path, memory=memory, threads=1) as connection:
             connection.execute("set max_temp_directory_size = '1MB'")
             return len(
@@ -100,36 +104,36 @@ def test_a_full_disk_is_not_taken_for_too_little_memory(tmp_path: Path) -> None:
 
     with pytest.raises(duckdb.OutOfMemoryException) as raised:
         with_enough_memory(TOO_LITTLE, work)
-    assert seen == [TOO_LITTLE]
+    assert seen == [(TOO_LITTLE, None)]
     told = " ".join(str(raised.value).split())
     assert advised(told) == f"DuckDB's temporary files: No space left on device; {MAKE_ROOM}"
 
 
 def test_a_limit_that_is_set_is_not_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERNELMART_MEMORY_LIMIT", "4MB")
-    seen: list[int] = []
+    seen: list[Given] = []
     with pytest.raises(duckdb.OutOfMemoryException):
         with_enough_memory(300_000_000, sorting(tmp_path, seen))
-    assert seen == [300_000_000]
+    assert seen == [(300_000_000, None), (300_000_000, 1)]
 
 
 def test_an_ingest_that_had_too_little_memory_makes_the_same_snapshot(
     small_home: SmallHome, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     saved, usual = small_home.corpus.folder, small_home.home
-    tried: list[int] = []
+    tried: list[Given] = []
 
-    def with_little(_: int, work: Callable[[int], object]) -> object:
-        def kept(given: int) -> object:
-            tried.append(given)
-            return work(given)
+    def with_little(_: int, work: Callable[[int, int | None], object], threads: int | None = None) -> object:
+        def kept(memory: int, threads: int | None) -> object:
+            tried.append((memory, threads))
+            return work(memory, threads)
 
-        return with_enough_memory(TOO_LITTLE, kept)
+        return with_enough_memory(TOO_LITTLE, kept, threads)
 
     for module in (build, ranking, drafts, published):
         monkeypatch.setattr(module, "with_enough_memory", with_little)
     home = Home(tmp_path / "home")
     assert ingest(home, Request(folder=str(saved))).published
-    assert tried == [TOO_LITTLE, 300_000_000] * 4
+    assert tried == [(TOO_LITTLE, None), (TOO_LITTLE, 1), (300_000_000, 1)] * 4
     digests = [snapshots.required(one).manifest["content_digest"] for one in (home, Home(usual))]
     assert digests[0] == digests[1]

@@ -98,30 +98,36 @@ def memory_for(rows: int) -> int:
     return min(MOST_BYTES, max(_LEAST_BYTES, _BYTES_A_ROW * rows))
 
 
-def with_enough_memory(memory: int, work: Callable[[int], Made]) -> Made:
-    """What `work` makes with connections of so many bytes or, where that is too little, of the most or half of it.
+def with_enough_memory(memory: int, work: Callable[[int, int | None], Made], threads: int | None = None) -> Made:
+    """What `work` makes with connections of so many bytes or, where that is too little, with others.
 
-    How much a statement cannot do without depends on what its rows are, too, not only on how many. And one that is
-    given nearly as much as all its rows take may fail, where with half of that it would spill early and go through.
+    By one thread first, which cannot do without half of what several can; then with the most, then with half of that.
+    How much a statement needs depends on what its rows are, too, not only on how many. And one that is given nearly as
+    much as all its rows take may fail, where with half of that it would spill early and go through.
 
     Args:
         memory: bytes, as of `memory_for`.
-        work: makes everything anew, given the bytes that its connections may have.
+        work: makes everything anew, given the bytes and the threads that its connections may have, as `connect` has
+            them.
+        threads: the threads of the first time.
 
     Raises:
         Exception: what `work` raised, if not for lack of memory, or the last time.
     """
-    # A limit that is set is every connection's, whatever it is given.
-    sizes = [memory] if os.environ.get(LIMIT) else [*dict.fromkeys((memory, MOST_BYTES, MOST_BYTES // 2))]
-    for size in sizes[:-1]:
+    sizes = [(memory, threads), (memory, 1), (MOST_BYTES, 1), (MOST_BYTES // 2, 1)]
+    if os.environ.get(LIMIT):
+        # It is every connection's, whatever it is given.
+        del sizes[2:]
+    *sizes, last = dict.fromkeys(sizes)
+    for size in sizes:
         try:
-            return work(size)
+            return work(*size)
         except (duckdb.Error, OSError) as error:
             # Of a result that is read in batches, pyarrow raises an OSError with DuckDB's words.
             if OUT_OF_MEMORY not in str(error) or NO_ROOM_TO_SPILL in str(error):
                 raise
-            log.warning("DuckDB ran out of its %d bytes of memory; that step is done again", size)
-    return work(sizes[-1])
+            log.warning("DuckDB ran out of its %d bytes of memory; that step is done again", size[0])
+    return work(*last)
 
 
 def _stated(name: str, value: str, form: re.Pattern[str], wanted: str) -> str:

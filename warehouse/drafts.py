@@ -60,14 +60,19 @@ def build(home: Home, parts: Mapping[str, Sequence[Path]], about: Mapping[str, A
     return with_enough_memory(memory, partial(_build, home, parts, about))
 
 
-def _build(home: Home, parts: Mapping[str, Sequence[Path]], about: Mapping[str, Any], memory: int) -> Snapshot:
+def _build(
+    home: Home, parts: Mapping[str, Sequence[Path]], about: Mapping[str, Any], memory: int, threads: int | None
+) -> Snapshot:
     target = draft_folder(home)
     discard_draft(home)
-    with files.writing_folder(target) as folder, connect(temporary=home.temporary, memory=memory) as connection:
+    with (
+        files.writing_folder(target) as folder,
+        connect(temporary=home.temporary, memory=memory, threads=threads) as connection,
+    ):
         previous = sound(home)
         writer = _Writer(folder, connection, about, previous, home.temporary)
-        threads = max(1, min(memory // _LEAST_MEMORY, _MOST_THREADS))
-        writer.write_tables({name: [str(path) for path in paths] for name, paths in parts.items()}, threads)
+        writers = max(1, min(memory // _LEAST_MEMORY, threads or _MOST_THREADS))
+        writer.write_tables({name: [str(path) for path in paths] for name, paths in parts.items()}, writers)
         content_digest = writer.content_digest()
         now = datetime.now(UTC)
         snapshot_id = f"{now:%Y%m%dT%H%M%SZ}-{content_digest.removeprefix('sha256:')[:8]}"

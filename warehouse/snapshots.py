@@ -81,17 +81,18 @@ class Snapshot:
         """The Parquet files of a table, in order."""
         return sorted((self.folder / "parquet" / table).glob("*.parquet"))
 
-    def open(self, memory: int | None = None) -> duckdb.DuckDBPyConnection:
+    def open(self, memory: int | None = None, threads: int | None = None) -> duckdb.DuckDBPyConnection:
         """A read-only connection, in UTC, that reaches nothing outside the file.
 
         Args:
             memory: bytes, where less than the limit will do.
+            threads: as of `connect`.
         """
         if not self.database.exists():
             raise SnapshotError(f"{self.database}: the snapshot's DuckDB file is gone; run an ingest")
         # Made when a statement outgrows the memory limit; by default it would lie in the folder that never changes.
         spill = Path(tempfile.gettempdir(), f"kernelmart-{uuid.uuid4().hex}")
-        connection = connect(self.database, read_only=True, temporary=spill, memory=memory)
+        connection = connect(self.database, read_only=True, temporary=spill, memory=memory, threads=threads)
         connection.execute("set enable_external_access = false")
         connection.execute("set lock_configuration = true")
         return connection

@@ -162,8 +162,8 @@ def _make_tables(
             rows.append(FileRows(locator, file.content_digest, family, part.path("rows")))
     known_sources = sources.known(known_sources, [one.path for one in rows])
 
-    def normalise(memory: int) -> _Normalised:
-        with connect(temporary=temporary, memory=memory) as connection:
+    def normalise(memory: int, threads: int | None) -> _Normalised:
+        with connect(temporary=temporary, memory=memory, threads=threads) as connection:
             normaliser = Normaliser(connection, rows, listings, load_boards(), known_sources)
             return _Normalised(
                 [_files_part(store, normaliser, files) for files in normaliser.groups()],
@@ -173,7 +173,9 @@ def _make_tables(
             )
 
     memory = memory_for(rows_of(file.path for file in rows))
-    parts, shared, rejects, drift, counts = with_enough_memory(memory, normalise)
+    # An ingest of sources is to hold half of what others may, and one thread needs less.
+    threads = 1 if sources.sources else None
+    parts, shared, rejects, drift, counts = with_enough_memory(memory, normalise, threads)
     drift += sources.drift({locator: file for locator, (file, _) in read.items()})
     shared["rejects"] = pa.Table.from_pylist(rejects, schema=TABLES["rejects"].arrow_schema())
     shared["drift"] = pa.Table.from_pylist(drift, schema=TABLES["drift"].arrow_schema())

@@ -75,10 +75,10 @@ def build_changes(
         del pairs
         give_back()
 
-        def make(memory: int) -> None:
+        def make(memory: int, threads: int | None) -> None:
             with (
                 store.making(stage, named, {}) as writer,
-                connect(temporary=temporary, threads=1, memory=memory) as connection,
+                connect(temporary=temporary, memory=memory, threads=threads) as connection,
             ):
                 open_files(connection, "submissions", submissions)
                 connection.execute(f"create temp table successions as {statement('submission_sources/successions')}")
@@ -91,7 +91,7 @@ def build_changes(
                     path, aside = writer.part.path("change_texts"), temporary / f"diffs-{named}"
                     writer.counts["change_texts"] = _write_diffs(path, connection, compared, aside)
 
-        with_enough_memory(memory_of([*submissions, *runs]), make)
+        with_enough_memory(memory_of([*submissions, *runs]), make, threads=1)
         part = Part(store.root / stage / named)
     return {
         name: [path.relative_to(store.root).as_posix() for path in tables_of(part, name)]
