@@ -76,20 +76,18 @@ def build_changes(
         give_back()
 
         def make(memory: int, threads: int | None) -> None:
-            with (
-                store.making(stage, named, {}) as writer,
-                connect(temporary=temporary, memory=memory, threads=threads) as connection,
-            ):
-                open_files(connection, "submissions", submissions)
-                connection.execute(f"create temp table successions as {statement('submission_sources/successions')}")
-                open_files(connection, "runs", runs)
-                connection.execute(f"create temp table value_ratios as {statement('submission_sources/value_ratios')}")
-                _open_differences(connection, compared)
-                rows = connection.sql(statement("submission_sources/changes")).to_arrow_reader(16_384)
-                writer.write("changes", (batch.cast(CHANGES) for batch in rows), CHANGES)
+            with store.making(stage, named, {}) as writer:
+                with connect(temporary=temporary, memory=memory, threads=threads) as connection:
+                    _open_successions(connection, submissions)
+                    open_files(connection, "runs", runs)
+                    ratios = statement("submission_sources/value_ratios")
+                    connection.execute(f"create temp table value_ratios as {ratios}")
+                    _open_differences(connection, compared)
+                    rows = connection.sql(statement("submission_sources/changes")).to_arrow_reader(16_384)
+                    writer.write("changes", (batch.cast(CHANGES) for batch in rows), CHANGES)
                 if depth == "mirror":
-                    path, aside = writer.part.path("change_texts"), temporary / f"diffs-{named}"
-                    writer.counts["change_texts"] = _write_diffs(path, connection, compared, aside)
+                    path = writer.part.path("change_texts")
+                    writer.counts["change_texts"] = _write_diffs(path, submissions, compared, temporary)
 
         with_enough_memory(memory_of([*submissions, *runs]), make, threads=1)
         part = Part(store.root / stage / named)
@@ -186,6 +184,11 @@ def _compared(pairs: pa.Table, scratch: Scratch, depth: Depth) -> Iterator[pa.Ta
         yield pa.Table.from_pylist(rows, schema=DIFFERENCES)
 
 
+def _open_successions(connection: duckdb.DuckDBPyConnection, submissions: Sequence[Path]) -> None:
+    open_files(connection, "submissions", submissions)
+    connection.execute(f"create temp table successions as {statement('submission_sources/successions')}")
+
+
 def _open_differences(connection: duckdb.DuckDBPyConnection, compared: Part) -> None:
     if paths := tables_of(compared, "differences"):
         open_files(connection, "differences", paths)
@@ -193,14 +196,16 @@ def _open_differences(connection: duckdb.DuckDBPyConnection, compared: Part) -> 
         connection.from_arrow(DIFFERENCES.empty_table()).create_view("differences", replace=True)
 
 
-def _write_diffs(path: Path, connection: duckdb.DuckDBPyConnection, compared: Part, scratch_path: Path) -> int:
+def _write_diffs(path: Path, submissions: Sequence[Path], compared: Part, temporary: Path) -> int:
     """Write the diffs in order of the submissions; they are found by their pair, so that none has to be sorted."""
-    with Scratch(scratch_path) as scratch:
+    give_back()
+    with Scratch(temporary / "diffs") as scratch, bounded(temporary, submissions) as connection:
         for table in tables_of(compared, "differences"):
             for batch in pq.ParquetFile(table).iter_batches(256, columns=["previous_digest", "source_digest", "diff"]):
                 for previous_digest, source_digest, diff in zip(*batch.to_pydict().values(), strict=True):
                     if diff is not None:
                         scratch.add(_pair(previous_digest, source_digest), diff.encode())
+        _open_successions(connection, submissions)
         successions = connection.execute(
             "select submission_key, previous_digest, source_digest from successions "
             "where previous_digest is not null and source_digest is not null order by submission_key"
