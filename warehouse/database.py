@@ -101,7 +101,7 @@ def memory_for(rows: int) -> int:
 def with_enough_memory(memory: int, work: Callable[[int, int | None], Made], threads: int | None = None) -> Made:
     """What `work` makes with connections of so many bytes or, where that is too little, with others.
 
-    By one thread first, which cannot do without half of what several can; then with the most, then with half of that.
+    By one thread first, which needs less than several; then with the most, then with half of that.
     How much a statement needs depends on what its rows are, too, not only on how many. And one that is given nearly as
     much as all its rows take may fail, where with half of that it would spill early and go through.
 
@@ -114,19 +114,19 @@ def with_enough_memory(memory: int, work: Callable[[int, int | None], Made], thr
     Raises:
         Exception: what `work` raised, if not for lack of memory, or the last time.
     """
-    sizes = [(memory, threads), (memory, 1), (MOST_BYTES, 1), (MOST_BYTES // 2, 1)]
+    means = [(memory, threads), (memory, 1), (MOST_BYTES, 1), (MOST_BYTES // 2, 1)]
     if os.environ.get(LIMIT):
         # It is every connection's, whatever it is given.
-        del sizes[2:]
-    *sizes, last = dict.fromkeys(sizes)
-    for size in sizes:
+        del means[2:]
+    *means, last = dict.fromkeys(means)
+    for given in means:
         try:
-            return work(*size)
+            return work(*given)
         except (duckdb.Error, OSError) as error:
             # Of a result that is read in batches, pyarrow raises an OSError with DuckDB's words.
             if OUT_OF_MEMORY not in str(error) or NO_ROOM_TO_SPILL in str(error):
                 raise
-            log.warning("DuckDB ran out of its %d bytes of memory; that step is done again", size[0])
+            log.warning("DuckDB ran out of its %d bytes of memory; that step is done again", given[0])
     return work(*last)
 
 
