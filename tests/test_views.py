@@ -111,7 +111,7 @@ def test_leaderboard_shows_the_ranked_runs_in_order_of_boards_cases_and_ranks() 
 def test_leaderboard_follows_the_policy_of_the_snapshot() -> None:
     connection = published(
         snapshot=[{"snapshot_id": "now", "ranking_policy": "ranking-v2"}],
-        runs=[{"run_id": "a", "primary_value": 100.0}],
+        runs=[{"run_id": "a", "comparison_key": "key", "primary_value": 100.0}],
         ranks=[ranked("a", 1), ranked("a", 9, policy="ranking-v2")],
     )
     assert [row["rank"] for row in rows_of(connection, "from leaderboard")] == [9]

@@ -15,7 +15,8 @@ select
     runs.observed_at as observed,
     runs.run_id
 from ranks
-join runs on runs.run_id = ranks.run_id
+-- Both have the same key; of ranks, which are sorted by it, the others' are not read then.
+join runs on runs.run_id = ranks.run_id and runs.comparison_key = ranks.comparison_key
 left join submissions on submissions.submission_key = runs.submission_key
 left join authors on authors.author_key = submissions.author_key
 where ranks.policy = (select ranking_policy from snapshot)
