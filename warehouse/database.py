@@ -101,9 +101,9 @@ def memory_for(rows: int) -> int:
 def with_enough_memory(memory: int, work: Callable[[int, int | None], Made], threads: int | None = None) -> Made:
     """What `work` makes with connections of so many bytes or, where that is too little, with others.
 
-    By one thread first, which needs less than several; then with the most, then with half of that.
-    How much a statement needs depends on what its rows are, too, not only on how many. And one that is given nearly as
-    much as all its rows take may fail, where with half of that it would spill early and go through.
+    By one thread first, which needs less than several; then with the most, then with half of that. How much a statement
+    needs depends on what its rows are, too, not only on how many. And one that is given nearly as much as all its rows
+    take may fail, where with half of that it would spill early and go through.
 
     Args:
         memory: bytes, as of `memory_for`.
@@ -114,10 +114,10 @@ def with_enough_memory(memory: int, work: Callable[[int, int | None], Made], thr
     Raises:
         Exception: what `work` raised, if not for lack of memory, or the last time.
     """
-    means = [(memory, threads), (memory, 1), (MOST_BYTES, 1), (MOST_BYTES // 2, 1)]
-    if os.environ.get(LIMIT):
-        # It is every connection's, whatever it is given.
-        del means[2:]
+    means = [(memory, threads), (memory, 1)]
+    # A limit that is set is every connection's, whatever it is given.
+    if not os.environ.get(LIMIT):
+        means += [(MOST_BYTES, 1), (MOST_BYTES // 2, 1)]
     *means, last = dict.fromkeys(means)
     for given in means:
         try:

@@ -198,6 +198,7 @@ def _open_differences(connection: duckdb.DuckDBPyConnection, compared: Part) -> 
 
 def _write_diffs(path: Path, submissions: Sequence[Path], compared: Part, temporary: Path) -> int:
     """Write the diffs in order of the submissions; they are found by their pair, so that none has to be sorted."""
+    # What the changes were made with; diffs and their index come on top.
     give_back()
     with Scratch(temporary / "diffs") as scratch, bounded(temporary, submissions) as connection:
         for table in tables_of(compared, "differences"):
